@@ -1,0 +1,1 @@
+"""bat-core: a benchmark that scores stages, turned into a teacher."""

@@ -1,0 +1,35 @@
+"""TaskSynthesizer: where fictional tasks come from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from bat_core.model.base import Value
+from bat_core.model.task import Stratum, Task
+
+
+class SynthesisRequest(Value):
+    """What the bank asks for: `count` tasks of one track, stratum and fault stage.
+
+    Attributes:
+        track: Track.
+        stratum: Outcome stratum.
+        stage: Stage in which the fault shows (recovery, failure); None lets the synthesizer choose.
+        count: How many.
+        seed: Same request, same tasks.
+    """
+
+    track: str
+    stratum: Stratum
+    stage: str | None = None
+    count: int = 1
+    seed: int = 0
+
+
+class TaskSynthesizer(ABC):
+    """Makes fictional tasks from a seed (or, in other drivers, from a teacher model)."""
+
+    @abstractmethod
+    def synthesize(self, request: SynthesisRequest) -> Iterator[Task]:
+        """Yield exactly `request.count` tasks; the same request yields the same tasks."""
