@@ -49,6 +49,15 @@ class StageContract(ABC):
         criteria = "; ".join(item.criterion for item in rubric.items)
         return f"Stage {stage.id} {stage.title}: {stage.goal} Rubric: {criteria}."
 
+    def opening(self, task: Task, rubrics: Sequence[Rubric]) -> str:
+        """Return what the policy is asked first: all stages in order, with goals and disclosed criteria."""
+        stages = {stage.id: stage for stage in self.stages()}
+        return "\n".join(self.instruction(task, stages[rubric.stage], rubric) for rubric in rubrics)
+
+    def closing(self, stage: Stage) -> str:
+        """Return the final words of a policy that was asked for `stage` only and has done it."""
+        return "stage done"
+
     @abstractmethod
     def task_score(self, task: Task, files: Mapping[str, bytes]) -> float | None:
         """Return the task score in [0, 1] of the final files, None where the track has none."""

@@ -20,7 +20,7 @@ class StageState(Value):
         focus: A stage's id, or `E2E`.
         stratum: Outcome stratum of this state (a recovery task has success states before its fault).
         snapshot: Sealed workspace at the boundary.
-        messages: History up to and including the stage's instruction, without the rubric's criteria.
+        messages: History up to the boundary; the harness appends the stage's instruction.
         receipts: The harness's records of that history.
         rubrics: The contracts: one for a stage, all for `E2E`.
     """
@@ -33,6 +33,14 @@ class StageState(Value):
     messages: tuple[Message, ...]
     receipts: tuple[Receipt, ...] = ()
     rubrics: tuple[Rubric, ...]
+
+    @property
+    def digest(self) -> str:
+        """Identity of the state; the keys of a run's receipts do not enter it."""
+        body = self.model_dump(mode="json")
+        for receipt in body["receipts"]:
+            del receipt["mac"], receipt["prev"]
+        return digest_of(body)
 
     @property
     def is_e2e(self) -> bool:

@@ -1,0 +1,1 @@
+"""Stage Bank: fictional tasks, solved in the sandbox, cut at stage boundaries, admitted or refused."""

@@ -1,0 +1,175 @@
+"""Building a generation of the Stage Bank: tasks, preflight, solving, admission, tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bat_core.bank.produce import Order, Produced, produce
+from bat_core.bank.store import Rejection, write
+from bat_core.errors import SynthesisError
+from bat_core.hooks.contract import StageContract
+from bat_core.hooks.executor import Executor
+from bat_core.leakage.client import Preflight
+from bat_core.model.base import digest_of
+from bat_core.model.leakage import Checked
+from bat_core.model.run import BankReport
+from bat_core.model.state import StageState
+from bat_core.model.task import Task
+from bat_core.model.training import Slice
+from bat_core.rollout.lab import LabSpec
+
+TEXT_LIMIT = 1 << 20
+PRODUCE = f"{produce.__module__}:{produce.__name__}"
+
+
+@dataclass
+class Builder:
+    """Builds a bank in a folder; tasks that were solved before an interruption are not solved again.
+
+    Attributes:
+        folder: The bank's folder.
+        lab: How tasks are solved.
+        executor: Where.
+        preflight: The leakage checker; nothing enters unchecked.
+        progress: Called with (done, total) tasks.
+    """
+
+    folder: Path
+    lab: LabSpec
+    executor: Executor
+    preflight: Preflight
+    progress: Callable[[int, int], None] = lambda done, total: None
+    rejected: list[Rejection] = field(default_factory=list)
+
+    def build(self, contract: StageContract, tasks: Sequence[Task]) -> BankReport:
+        """Check, solve and admit `tasks`, then write the bank.
+
+        Raises:
+            SynthesisError: If nothing at all could be admitted.
+        """
+        clean = self._clean_tasks(contract, tasks)
+        states: list[StageState] = []
+        slices: list[Slice] = []
+        for n, produced in enumerate(self._solve(clean), 1):
+            self._take(produced, states, slices)
+            self.progress(n, len(clean))
+        if clean and not states:
+            first = self.rejected[0].reason if self.rejected else "no states"
+            raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy="see `bat bank show`")
+        self._drop_strays(states)
+        return write(self.folder, states, slices, self.rejected, len(clean))
+
+    def _clean_tasks(self, contract: StageContract, tasks: Sequence[Task]) -> list[Task]:
+        """Return the tasks that may be solved: everything that the sandbox would be given is checked first."""
+        answers = self.preflight.check((str(n), _visible(contract, task)) for n, task in enumerate(tasks))
+        clean = []
+        for task, answer in zip(tasks, answers, strict=True):
+            if answer.verdict == "pass":
+                clean.append(task)
+            else:
+                self._reject("task", task.model_dump(mode="json"), answer)
+        return clean
+
+    def _solve(self, tasks: Sequence[Task]) -> Iterator[Produced]:
+        """Yield in order of tasks; each result is kept on disk until the bank is complete."""
+        parts = self.folder / "parts"
+        parts.mkdir(parents=True, exist_ok=True)
+        paths = [parts / (digest_of(task)[7:27] + ".json") for task in tasks]
+        missing = [(t, p) for t, p in zip(tasks, paths, strict=True) if not p.exists()]
+        fresh = self.executor.map(PRODUCE, [Order(self.lab, task) for task, _ in missing])
+        for path in paths:
+            if not path.exists():
+                _keep(path, next(fresh))
+            yield _kept(path)
+
+    def _take(self, produced: Produced, states: list[StageState], slices: list[Slice]) -> None:
+        """Put what passes the preflight into the pools."""
+        for _name, why in produced.refused:
+            self.rejected.append(Rejection(digest_of(why), "admission", "admission", reason=why))
+        states += self._passed("state", produced.states)
+        slices += self._passed("slice", produced.slices)
+
+    def _passed(self, phase: str, samples: Sequence[Any]) -> list[Any]:
+        values = [sample.model_dump(mode="json", exclude={"task": {"private"}}) for sample in samples]
+        answers = self.preflight.check((str(n), value) for n, value in enumerate(values))
+        passed = []
+        for sample, value, answer in zip(samples, values, answers, strict=True):
+            if answer.verdict == "pass":
+                passed.append(sample)
+            else:
+                self._reject(phase, value, answer)
+        return passed
+
+    def _reject(self, phase: str, value: Any, answer: Checked) -> None:
+        for finding in answer.findings:
+            self.rejected.append(
+                Rejection(
+                    digest_of(value), phase, finding.rule, finding.kind, finding.path, finding.start, finding.end, finding.reason
+                )
+            )
+
+    def _drop_strays(self, states: Sequence[StageState]) -> None:
+        """Remove the parts; the tables hold everything."""
+        import shutil
+
+        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+
+
+def _visible(contract: StageContract, task: Task) -> dict[str, Any]:
+    """Return what of a task a policy could ever see, as one JSON value."""
+    files = {}
+    for path, data in contract.workspace(task).items():
+        if len(data) <= TEXT_LIMIT and b"\0" not in data:
+            files[path] = data.decode(errors="replace")
+    return {**task.model_dump(mode="json", exclude={"private"}), "files": files}
+
+
+def _keep(path: Path, produced: Produced) -> None:
+    body = {
+        "task": produced.task,
+        "states": [state.model_dump(mode="json") for state in produced.states],
+        "slices": [one.model_dump(mode="json") for one in produced.slices],
+        "refused": produced.refused,
+    }
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(body))
+    partial.replace(path)
+
+
+def _kept(path: Path) -> Produced:
+    try:
+        body = json.loads(path.read_text())
+    except ValueError as error:
+        raise SynthesisError(f"{path} is damaged: {error}", remedy=f"remove {path.parent} and run again") from error
+    return Produced(
+        body["task"],
+        [StageState.model_validate(state) for state in body["states"]],
+        [Slice.model_validate(one) for one in body["slices"]],
+        [(name, why) for name, why in body["refused"]],
+    )
+
+
+def read_tasks(path: Path) -> list[Task]:
+    """Read tasks from a JSONL file, one a line.
+
+    Raises:
+        SynthesisError: For a line that is not a task, naming file and line.
+    """
+    tasks = []
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SynthesisError(f"can't read {path}: {error}", remedy="check --tasks") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            tasks.append(Task.model_validate_json(line))
+        except ValueError as error:
+            first = str(error).splitlines()[-2].strip() if "\n" in str(error) else str(error)
+            raise SynthesisError(f"{path}:{number} is not a task: {first}", remedy="see `bat bank build --help`") from error
+    return tasks

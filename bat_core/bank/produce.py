@@ -1,0 +1,87 @@
+"""From a task to admitted states and slices, in a worker process: names and values in, values out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bat_core.bank.admit import refusal
+from bat_core.bank.slices import slices
+from bat_core.bank.states import cut
+from bat_core.bank.trajectory import solve
+from bat_core.errors import SynthesisError
+from bat_core.model.base import digest_of
+from bat_core.model.message import Message
+from bat_core.model.state import StageState
+from bat_core.model.task import Stratum, Task
+from bat_core.model.training import Slice
+from bat_core.rollout.lab import Lab, LabSpec, lab_for
+
+
+@dataclass(frozen=True)
+class Order:
+    """Solve one task."""
+
+    lab: LabSpec
+    task: Task
+
+
+@dataclass
+class Produced:
+    """What came of a task: what was admitted, and (state id, reason) of what was not."""
+
+    task: str
+    states: list[StageState] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+
+def produce(order: Order) -> Produced:
+    """Solve a task and return what of it may enter the bank."""
+    lab = lab_for(order.lab)
+    try:
+        return lab.run(_produce(lab, order.task))
+    except SynthesisError as error:
+        return Produced(order.task.id, refused=[(order.task.id, str(error))])
+
+
+async def _produce(lab: Lab, task: Task) -> Produced:
+    """Cut the clean run; a failure task's own stage is cut from a run with failed attempts before it."""
+    produced = Produced(task.id)
+    clean = await solve(lab, task, lab.domain.expert(task))
+    cuts = [c for c in cut(lab, clean) if c.state.stratum is not Stratum.FAILURE or c.state.is_e2e]
+    if task.stratum is Stratum.FAILURE:
+        slips = random.Random(digest_of([task.id, "slips"]))
+        tried = await solve(lab, task, lab.domain.expert(task, slips))
+        cuts += [c for c in cut(lab, tried, e2e=False) if c.state.stratum is Stratum.FAILURE]
+    for one in cuts:
+        why = await refusal(lab, one)
+        if why:
+            produced.refused.append((one.state.id, why))
+            continue
+        produced.states.append(one.state)
+        produced.slices += list(slices(lab, one))
+    return produced
+
+
+@dataclass(frozen=True)
+class LogOrder:
+    """Record one mixed-quality log for a base policy."""
+
+    lab: LabSpec
+    task: Task
+
+
+def record(order: LogOrder) -> list[tuple[str, Sequence[Message]]]:
+    """Return (focus, conversation) pairs of an expert run with slips: whole, and stage by stage."""
+    lab = lab_for(order.lab)
+    return lab.run(_record(lab, order.task))
+
+
+async def _record(lab: Lab, task: Task) -> list[tuple[str, Sequence[Message]]]:
+    slips = random.Random(digest_of([task.id, "log"]))
+    run = await solve(lab, task, lab.domain.expert(task, slips))
+    return [
+        (c.state.focus, (*lab.harness.prompt(lab.contract, c.state), *c.expert.messages)) for c in cut(lab, run)
+    ]

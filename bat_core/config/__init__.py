@@ -1,0 +1,1 @@
+"""OmegaConf merges, pydantic decides."""

@@ -1,0 +1,153 @@
+"""The schema of a run's configuration: every key, its type and its limits."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """A part of the configuration; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PolicyConfig(Section):
+    """The policy to start from.
+
+    `base` is a folder or model name; `domain` takes the base that the domain ships (or builds it from the domain's
+    expert logs, once, cached by digest). The other keys say how such a tiny base is built.
+    """
+
+    base: str = "domain"
+    hidden: int = Field(default=96, ge=16)
+    layers: int = Field(default=3, ge=1)
+    heads: int = Field(default=4, ge=1)
+    kv_heads: int = Field(default=2, ge=1)
+    vocabulary: int = Field(default=1024, ge=300)
+    context: int = Field(default=2048, ge=128)
+    logs: int = Field(default=240, ge=4, description="expert tasks solved for the base")
+    renames: int = Field(default=24, ge=1, description="copies of each log with other names")
+    steps: int = Field(default=900, ge=1)
+    batch: int = Field(default=16, ge=1)
+    lr: float = Field(default=3e-3, gt=0)
+
+
+class BankConfig(Section):
+    """Size of the Stage Bank and how it is filled."""
+
+    synthesizer: str = "self-instruct"
+    tasks: int = Field(default=96, ge=2)
+    workers: int = Field(default=2, ge=0)
+    attempts: int = Field(default=3, ge=1, description="tasks tried per wanted task before giving up")
+
+
+class ColdstartConfig(Section):
+    """SFT on single-step slices of admitted expert trajectories."""
+
+    slices: int = Field(default=256, ge=1)
+    steps: int = Field(default=40, ge=0)
+    batch: int = Field(default=16, ge=1)
+    micro_batch: int = Field(default=16, ge=1)
+    lr: float = Field(default=5e-4, gt=0)
+    max_tokens: int = Field(default=1024, ge=16)
+    validation: float = Field(default=0.05, ge=0, lt=1)
+
+
+class RolloutConfig(Section):
+    """How a policy is driven."""
+
+    harness: str = "tool-loop"
+    temperature: float = Field(default=1.0, gt=0)
+    turns: int = Field(default=24, ge=1, description="assistant turns of an E2E rollout")
+    stage_turns: int = Field(default=12, ge=1, description="assistant turns of a stage's rollout")
+    turn_tokens: int = Field(default=64, ge=1)
+    response_tokens: int = Field(default=16384, ge=1)
+    observation_chars: int = Field(default=2048, ge=16)
+    exec_s: float = Field(default=20.0, gt=0)
+    live: int = Field(default=32, ge=1, description="sandboxes alive at once")
+
+
+class SandboxConfig(Section):
+    """Which backend runs untrusted code."""
+
+    provider: str = "auto"
+
+
+class TrainConfig(Section):
+    """GRPO. The reference settings of the method are the `gpu` preset."""
+
+    trainer: str = "trl-grpo"
+    groups: int = Field(default=8, ge=4, description="groups a batch")
+    rollouts: int = Field(default=4, ge=2, description="K rollouts a group")
+    steps: int = Field(default=8, ge=1, description="optimiser steps a round")
+    lr: float = Field(default=2.5e-7, gt=0)
+    beta: float = Field(default=0.006, ge=0)
+    loss: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
+    clip: float = Field(default=0.2, gt=0)
+    grad_norm: float = Field(default=1.0, gt=0)
+    micro_batch: int = Field(default=4, ge=1)
+    scale: Literal["none", "group"] = "none"
+    bf16: bool = True
+    gradient_checkpointing: bool = True
+    lora_rank: int = Field(default=0, ge=0, description="0 trains all parameters")
+    probe: int = Field(default=16, ge=1, description="bank states on which KL is measured")
+
+
+class MixtureConfig(Section):
+    """Shares of the three pools; exact in every batch."""
+
+    target: float = Field(default=0.50, ge=0, le=1)
+    mix: float = Field(default=0.25, ge=0, le=1)
+    e2e: float = Field(default=0.25, ge=0, le=1)
+
+
+class GateConfig(Section):
+    """Limits of the promotion gate, in 0-1 (0.01 is one point)."""
+
+    overall: float = Field(default=0.01, gt=0)
+    task: float = Field(default=0.03, gt=0)
+    track: float = Field(default=0.05, gt=0)
+    catastrophic: float = Field(default=0.20, gt=0)
+    scale: Literal["interval", "point"] = "interval"
+    on_hold: Literal["continue", "restart"] = "continue"
+    patience: int = Field(default=2, ge=1)
+    tau: float = Field(default=0.5, gt=0, description="largest KL(theta || theta*) per token")
+
+
+class LoopConfig(Section):
+    """The outer loop."""
+
+    curriculum: str = "weakest-stage"
+    rounds: int = Field(default=10, ge=1)
+
+
+class EvaluateConfig(Section):
+    """The benchmark behind the firewall."""
+
+    tasks: int = Field(default=48, ge=2)
+    blind_tasks: int = Field(default=48, ge=2)
+    repeats: int = Field(default=1, ge=1)
+    resamples: int = Field(default=2000, ge=100)
+    confidence: float = Field(default=0.90, gt=0, lt=1)
+
+
+class Config(Section):
+    """Everything a run depends on."""
+
+    domain: str = "medimaging"
+    preset: str = "cpu"
+    seed: int = 0
+    device: Literal["cpu", "cuda"] = "cpu"
+    threads: int = Field(default=1, ge=1)
+    policy: PolicyConfig = PolicyConfig()
+    bank: BankConfig = BankConfig()
+    coldstart: ColdstartConfig = ColdstartConfig()
+    rollout: RolloutConfig = RolloutConfig()
+    sandbox: SandboxConfig = SandboxConfig()
+    train: TrainConfig = TrainConfig()
+    mixture: MixtureConfig = MixtureConfig()
+    gate: GateConfig = GateConfig()
+    loop: LoopConfig = LoopConfig()
+    evaluate: EvaluateConfig = EvaluateConfig()

@@ -1,0 +1,218 @@
+"""Finding plugins: stevedore for "which one, by name", pluggy for "who takes part".
+
+Names, conflicts and distributions are looked up with importlib.metadata, which sees every entry point and
+where it comes from; stevedore then loads the one that was chosen.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from loguru import logger
+
+from bat_core.errors import PluginError
+from bat_core.hooks.specs import HOOKSPEC_VERSION
+
+KINDS = (
+    "domains",
+    "synthesizers",
+    "leakage_rules",
+    "verifiers",
+    "curricula",
+    "trainers",
+    "sandboxes",
+    "evaluators",
+    "harnesses",
+    "judges",
+    "executors",
+    "observers",
+    "commands",
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An entry point and the distribution that brought it."""
+
+    kind: str
+    name: str
+    target: str
+    distribution: str
+    version: str
+    entry: EntryPoint
+
+    @property
+    def qualified(self) -> str:
+        """`distribution/name`, which is always unique."""
+        return f"{self.distribution}/{self.name}"
+
+    def __str__(self) -> str:
+        """Kind, name, distribution, version and target in one phrase."""
+        return f"{self.kind} plugin {self.name!r} from {self.distribution} {self.version} ({self.target})"
+
+
+def _allowed(distribution: str) -> bool:
+    wanted = os.environ.get("BAT_PLUGINS")
+    if wanted is None or distribution == "bat-core":
+        return True
+    return distribution in {name.strip() for name in wanted.split(",")} - {"none"}
+
+
+def installed(kind: str) -> list[Found]:
+    """Return all plugins of a kind, sorted by name then distribution; imports none of them."""
+    found = []
+    for entry in entry_points(group=f"bat_core.{kind}"):
+        name = entry.dist.name if entry.dist else "unknown"
+        version = entry.dist.version if entry.dist else "?"
+        if _allowed(name):
+            found.append(Found(kind, entry.name, entry.value, name, version, entry))
+    return sorted(set(found), key=lambda f: (f.name, f.distribution))
+
+
+def find(kind: str, name: str) -> Found:
+    """Return the plugin that `name` means: `name` where unique, or `distribution/name`.
+
+    Raises:
+        PluginError: If there is none, or more than one.
+    """
+    everything = installed(kind)
+    matches = [f for f in everything if name in (f.name, f.qualified)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        both = ", ".join(f.qualified for f in matches)
+        raise PluginError(f"the name {name!r} of kind {kind} is taken twice: {both}", remedy="use one of these names")
+    names = [f.name for f in everything]
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise PluginError(f"no plugin named {name!r} of kind {kind}", remedy=f"{hint}installed: {', '.join(names) or 'none'}")
+
+
+def _load(found: Found) -> Any:
+    from stevedore.driver import DriverManager
+    from stevedore.exception import NoMatches
+
+    failure: list[BaseException] = []
+    mine = {f.target for f in installed(found.kind) if f.name == found.name}
+
+    def failed(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
+        if entry.value == found.target:
+            failure.append(error)
+
+    def choose(_namespace: str, _name: str, extensions: Sequence[Any]) -> Any:
+        return next(e for e in extensions if e.entry_point.value == found.target)
+
+    try:
+        manager: Any = DriverManager(
+            f"bat_core.{found.kind}", found.name, on_load_failure_callback=failed, conflict_resolver=choose
+        )
+        candidates = [e.plugin for e in manager.extensions if e.entry_point.value == found.target]
+    except NoMatches:
+        candidates = []
+    if candidates:
+        return candidates[0]
+    cause = failure[0] if failure else LookupError(f"not among {sorted(mine)}")
+    raise PluginError(
+        f"{found} failed to import: {type(cause).__name__}: {cause}",
+        remedy=f"mend or reinstall it: pip install --force-reinstall {found.distribution}",
+    ) from cause
+
+
+def load(kind: str, name: str) -> Any:
+    """Return the class behind a name. `module:Class` is taken as it is.
+
+    Raises:
+        PluginError: If it can't be found or imported, with distribution, version, target and remedy.
+    """
+    if ":" in name:
+        return _load_target(kind, name)
+    return _load(find(kind, name))
+
+
+def _load_target(kind: str, target: str) -> Any:
+    entry = EntryPoint(target, target, f"bat_core.{kind}")
+    try:
+        return entry.load()
+    except (ImportError, AttributeError) as error:
+        raise PluginError(f"{kind} {target!r} failed to import: {error}", remedy="check the module and class name") from error
+
+
+def load_domain(name: str) -> Any:
+    """Return an instance of the domain called `name`.
+
+    Raises:
+        PluginError: If it is missing, broken, or written for another hook API.
+    """
+    cls = load("domains", name)
+    major = str(getattr(cls, "api", "0")).split(".")[0]
+    if major != HOOKSPEC_VERSION.split(".")[0]:
+        raise PluginError(
+            f"domain {name!r} ({cls.__module__}) was written for hook API {cls.api}; this bat-core speaks {HOOKSPEC_VERSION}",
+            remedy="install a matching version of the domain or of bat-core",
+        )
+    return cls()
+
+
+def load_all(kind: str) -> list[tuple[Found, Any]]:
+    """Return every plugin of a kind, loaded. One that is broken stops: nobody may remove a leakage rule."""
+    return [(found, _load(found)) for found in installed(kind)]
+
+
+class Observers:
+    """Calls all observers of an event one by one, so that one that raises can't stop the rest."""
+
+    def __init__(self, extra: Sequence[object] = ()) -> None:
+        import pluggy
+
+        from bat_core.hooks import specs
+
+        self._manager = pluggy.PluginManager("bat_core")
+        self._manager.add_hookspecs(specs)
+        self._strict = os.environ.get("BAT_STRICT_PLUGINS") == "1"
+        self._failures: dict[str, int] = {}
+        self.dropped: list[str] = []
+        for name, make in self._candidates(extra):
+            self._register(name, make)
+
+    def _candidates(self, extra: Sequence[object]) -> list[tuple[str, Callable[[], object]]]:
+        named: list[tuple[str, Callable[[], object]]] = [
+            (found.qualified, lambda found=found: _load(found)()) for found in installed("observers")
+        ]
+        return named + [(type(one).__name__, lambda one=one: one) for one in extra]
+
+    def _register(self, name: str, make: Callable[[], object]) -> None:
+        try:
+            self._manager.register(make(), name)
+            self._manager.check_pending()
+        except Exception as error:  # boundary: a foreign observer must not stop a run
+            if self._manager.has_plugin(name):
+                self._manager.unregister(name=name)
+            if self._strict:
+                raise PluginError(f"observer {name} is not usable: {error}", remedy="mend it or unset BAT_STRICT_PLUGINS") from error
+            logger.warning("observer {} skipped: {}", name, error)
+            self.dropped.append(name)
+
+    def emit(self, event: str, **values: object) -> None:
+        """Call `event` on every observer; one that raises is logged once and dropped after three."""
+        for implementation in list(getattr(self._manager.hook, event).get_hookimpls()):
+            name = str(implementation.plugin_name)
+            try:
+                implementation.function(**{key: values[key] for key in implementation.argnames})
+            except Exception as error:  # boundary: a foreign observer must not stop a run
+                self._failed(name, event, error)
+
+    def _failed(self, name: str, event: str, error: Exception) -> None:
+        if self._strict:
+            raise PluginError(f"observer {name} raised in {event}: {error}", remedy="mend it or unset BAT_STRICT_PLUGINS") from error
+        self._failures[name] = self._failures.get(name, 0) + 1
+        if self._failures[name] == 1:
+            logger.opt(exception=error).warning("observer {} raised in {}", name, event)
+        if self._failures[name] == 3:
+            logger.warning("observer {} dropped after three failures", name)
+            self._manager.unregister(name=name)
+            self.dropped.append(name)

@@ -1,0 +1,1 @@
+"""K rollouts of a state: agent loop, tools, receipts, generation engines."""

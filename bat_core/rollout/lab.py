@@ -1,0 +1,107 @@
+"""Lab: what it takes to run code for one domain in one process: event loop, sandboxes, harness, scorer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bat_core import registry
+from bat_core.config.schema import RolloutConfig
+from bat_core.hooks.harness import Harness
+from bat_core.hooks.sandbox import SandboxProvider
+from bat_core.model.base import Value
+from bat_core.sandboxes.choose import choose
+from bat_core.sandboxes.pool import SandboxPool
+from bat_core.sandboxes.snapshots import SnapshotStore
+from bat_core.verify.scorer import Scorer
+
+T = TypeVar("T")
+
+
+class LabSpec(Value):
+    """A lab in names and values, so that any process can set it up.
+
+    Attributes:
+        domain: Name of the domain.
+        store: Folder of the snapshot store.
+        provider: Sandbox backend, or `auto`.
+        key: Hex key of the run's receipts.
+        rollout: Harness and budgets.
+    """
+
+    domain: str
+    store: str
+    provider: str = "auto"
+    key: str = ""
+    rollout: RolloutConfig = RolloutConfig()
+
+
+class Lab:
+    """A domain at work. Use as a context manager."""
+
+    def __init__(self, spec: LabSpec) -> None:
+        self.spec = spec
+        self.key = bytes.fromhex(spec.key)
+        self.domain = registry.load_domain(spec.domain)
+        self.contract = self.domain.contract()
+        self.store = SnapshotStore(Path(spec.store))
+        self.scorer = Scorer(self.domain, self.store)
+        self.harness: Harness = registry.load("harnesses", spec.rollout.harness)(spec.rollout.observation_chars)
+        self._runner = asyncio.Runner()
+        self._provider: SandboxProvider | None = None
+        self._pool: SandboxPool | None = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the lab's own loop, to which its sandboxes belong."""
+        return self._runner.run(work)
+
+    async def pool(self) -> SandboxPool:
+        """Return the warm pool, opening it when first needed."""
+        if self._pool is None:
+            spec = self.domain.sandbox()
+            found = {f.name: registry.load("sandboxes", f.qualified) for f in registry.installed("sandboxes")}
+            self._provider = await choose(self.spec.provider, found, Path(self.spec.store), spec)
+            self._pool = SandboxPool(self._provider, spec, self.spec.rollout.live)
+        return self._pool
+
+    @property
+    def provider(self) -> str:
+        """Name of the backend in use."""
+        return self._provider.name if self._provider else self.spec.provider
+
+    def close(self) -> None:
+        """Stop all sandboxes and the loop. Idempotent."""
+        if self._pool is not None:
+            self.run(self._pool.aclose())
+            self._pool = None
+        if self._provider is not None:
+            self.run(self._provider.aclose())
+            self._provider = None
+        self._runner.close()
+
+    def __enter__(self) -> Lab:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+
+_OPEN: dict[str, Lab] = {}
+
+
+def lab_for(spec: LabSpec) -> Lab:
+    """Return this process's lab for `spec`, made on first use and kept until the process ends."""
+    key = spec.model_dump_json()
+    if key not in _OPEN:
+        _OPEN[key] = Lab(spec)
+    return _OPEN[key]
+
+
+def close_labs() -> None:
+    """Close every lab of this process."""
+    while _OPEN:
+        _OPEN.popitem()[1].close()

@@ -1,0 +1,1 @@
+"""From sealed evidence to a reward: integrity, items, evidence factor."""
