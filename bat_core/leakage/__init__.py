@@ -1,0 +1,1 @@
+"""The leakage preflight: nothing that is held out may reach training data."""

@@ -1,0 +1,116 @@
+"""Many exact needles at once in squashed text, with the boundaries of the raw text respected.
+
+A look-up is by the needle's first `GRAM` characters against the set of slices of the text, so its cost hardly
+depends on the number of needles.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bat_core.leakage.normalise import GRAM, Views
+
+_LONG = 16
+_VERY_LONG = 32
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True)
+class Needle:
+    """A squashed text to find.
+
+    Attributes:
+        text: At least `GRAM` letters and digits.
+        kind: Kind of the held-out item.
+        bounded: Must not begin or end inside a number or name; else it counts anywhere.
+        prefix: A hexadecimal digest, which also counts when cut short (at least `GRAM` digits, then a boundary).
+    """
+
+    text: str
+    kind: str
+    bounded: bool = True
+    prefix: bool = False
+
+
+class Hit(NamedTuple):
+    """A needle and its span in the folded text."""
+
+    needle: Needle
+    start: int
+    end: int
+
+
+class NeedleIndex:
+    """Needles by their first slice."""
+
+    def __init__(self, needles: Iterable[Needle]) -> None:
+        self._by_gram: dict[str, list[Needle]] = {}
+        for needle in dict.fromkeys(needles):
+            self._by_gram.setdefault(needle.text[:GRAM], []).append(needle)
+        self._grams = set(self._by_gram)
+
+    def search(self, views: Views) -> Iterator[Hit]:
+        """Yield the first accepted place of each needle."""
+        for gram in self._grams & views.grams:
+            for needle in self._by_gram[gram]:
+                hit = _first(needle, gram, views)
+                if hit is not None:
+                    yield hit
+
+
+def variants(squashed: str) -> set[str]:
+    """Return a squashed text forwards, backwards and in rot13."""
+    return {squashed, squashed[::-1], codecs.encode(squashed, "rot13")}
+
+
+def is_hex(squashed: str) -> bool:
+    """Whether a squashed text is a digest: 32 or more hexadecimal digits."""
+    return len(squashed) >= _VERY_LONG and _HEX.issuperset(squashed)
+
+
+def _first(needle: Needle, gram: str, views: Views) -> Hit | None:
+    text, at = views.squashed, views.squashed.find(gram)
+    while at >= 0:
+        length = _matched(needle, text, at)
+        if length:
+            start, end = views.unsquash(at), views.unsquash(at + length - 1) + 1
+            if not needle.bounded or _accepted(needle, length, views, start, end):
+                return Hit(needle, start, end)
+        at = text.find(gram, at + 1)
+    return None
+
+
+def _matched(needle: Needle, text: str, at: int) -> int:
+    """Return how many characters of a needle stand at `at`, 0 if not enough of them."""
+    if text.startswith(needle.text, at):
+        return len(needle.text)
+    if not needle.prefix:
+        return 0
+    length = GRAM
+    while length < len(needle.text) and text[at + length : at + length + 1] == needle.text[length]:
+        length += 1
+    mixed = not needle.text[:length].isdigit() and not needle.text[:length].isalpha()
+    return length if mixed else 0
+
+
+def _accepted(needle: Needle, length: int, views: Views, start: int, end: int) -> bool:
+    if length >= _VERY_LONG:
+        return True
+    folded, whole = views.folded, length == len(needle.text)
+    loose = whole and length >= _LONG
+    return _free(folded, start - 1, start, loose, views) and _free(folded, end - 1, end, loose, views)
+
+
+def _free(folded: str, left: int, right: int, loose: bool, views: Views) -> bool:
+    """Whether there is a boundary between two neighbours; long needles only mind digits beside digits."""
+    if left < 0 or right >= len(folded) or not (folded[left].isalnum() and folded[right].isalnum()):
+        return True
+    if folded[left].isdigit() and folded[right].isdigit():
+        return False
+    if loose:
+        return True
+    before, after = (views.raw[views.to_raw(at, at + 1)[0]] for at in (left, right))
+    return before.islower() and after.isupper()

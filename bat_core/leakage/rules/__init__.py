@@ -1,0 +1,1 @@
+"""The built-in rules, one a file; each is a driver of `bat_core.leakage_rules`."""
