@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from bat_core.leakage.normalise import GRAM, Views
 
-_LONG = 16
 _VERY_LONG = 32
 _HEX = frozenset("0123456789abcdef")
 
@@ -77,7 +76,7 @@ def _first(needle: Needle, gram: str, views: Views) -> Hit | None:
         length = _matched(needle, text, at)
         if length:
             start, end = views.unsquash(at), views.unsquash(at + length - 1) + 1
-            if not needle.bounded or _accepted(needle, length, views, start, end):
+            if not needle.bounded or _accepted(length, views, start, end):
                 return Hit(needle, start, end)
         at = text.find(gram, at + 1)
     return None
@@ -96,21 +95,14 @@ def _matched(needle: Needle, text: str, at: int) -> int:
     return length if mixed else 0
 
 
-def _accepted(needle: Needle, length: int, views: Views, start: int, end: int) -> bool:
-    if length >= _VERY_LONG:
-        return True
-    folded, whole = views.folded, length == len(needle.text)
-    loose = whole and length >= _LONG
-    return _free(folded, start - 1, start, loose, views) and _free(folded, end - 1, end, loose, views)
+def _accepted(length: int, views: Views, start: int, end: int) -> bool:
+    return length >= _VERY_LONG or (_free(views, start - 1, start) and _free(views, end - 1, end))
 
 
-def _free(folded: str, left: int, right: int, loose: bool, views: Views) -> bool:
-    """Whether there is a boundary between two neighbours; long needles only mind digits beside digits."""
+def _free(views: Views, left: int, right: int) -> bool:
+    """Whether there is a boundary between two neighbours: a separator, or the hump of camel case."""
+    folded = views.folded
     if left < 0 or right >= len(folded) or not (folded[left].isalnum() and folded[right].isalnum()):
-        return True
-    if folded[left].isdigit() and folded[right].isdigit():
-        return False
-    if loose:
         return True
     before, after = (views.raw[views.to_raw(at, at + 1)[0]] for at in (left, right))
     return before.islower() and after.isupper()

@@ -13,6 +13,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 
+from bat_core.leakage.lookalikes import LOOKALIKES
+
 GRAM = 8
 """Length of the slices by which squashed texts are looked up; no needle is shorter."""
 
@@ -20,10 +22,6 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _ALNUM = re.compile(r"[^\W_]+")
 _INVISIBLE = {"Mn", "Me", "Cf"}
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
-_CYRILLIC = str.maketrans("аеорсухіјѕһԁԛԝѵкмтнвгАВЕКМНОРСТУХІЈЅԚԜ", "aeopcyxijshdqwvkmthbrABEKMHOPCTYXIJSQW")
-_GREEK = str.maketrans("αονρτυχικεηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aovptuxikenABEZHIKMNOPTYX")
-_OTHERS = str.maketrans("ıłøđɑɡȷŁØĐօսոհցՕՍ", "ilodagjLODounhgOU")
-_LOOKALIKES = {chr(odd): chr(plain) for odd, plain in (_CYRILLIC | _GREEK | _OTHERS).items()}
 
 
 class _FoldTable(dict[str, str]):
@@ -35,7 +33,7 @@ class _FoldTable(dict[str, str]):
             category = unicodedata.category(part)
             if category in _INVISIBLE or part in _FILLERS:
                 continue
-            kept.append(str(unicodedata.decimal(part)) if category == "Nd" else _LOOKALIKES.get(part, part))
+            kept.append(str(unicodedata.decimal(part)) if category == "Nd" else LOOKALIKES.get(part, part))
         folded = "".join(kept).casefold()
         self[char] = folded
         return folded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 _NUMBER = re.compile(
@@ -34,12 +35,11 @@ class Number(NamedTuple):
 def numbers_in(folded: str) -> Iterator[Number]:
     """Yield the numbers of a folded text."""
     for match in _NUMBER.finditer(folded):
-        spelled = match.group().rstrip("% \t\n\r")
-        values = frozenset(_canonical(Decimal(plain)) for plain in _readings(spelled))
+        whole = match.group()
+        spelled = whole.rstrip("% \t\n\r")
+        values, digits = _read(spelled)
         if values:
-            digits = len(re.sub(r"e.*|[^0-9]", "", spelled).lstrip("0"))
-            percent = match.group().endswith("%")
-            yield Number(values, digits, percent, match.start(), match.start() + len(spelled))
+            yield Number(values, digits, whole.endswith("%"), match.start(), match.start() + len(spelled))
 
 
 def spellings(number: Number) -> frozenset[str]:
@@ -52,6 +52,13 @@ def spellings(number: Number) -> frozenset[str]:
         elif 0 < exact <= 1:
             values.add(_canonical(exact * 100))
     return frozenset(values)
+
+
+@lru_cache(maxsize=1 << 16)
+def _read(spelled: str) -> tuple[frozenset[str], int]:
+    """Return what a spelling can mean, and its significant digits."""
+    values = frozenset(_canonical(Decimal(plain)) for plain in _readings(spelled))
+    return values, len(re.sub(r"e.*|[^0-9]", "", spelled).lstrip("0"))
 
 
 def _readings(spelled: str) -> set[str]:

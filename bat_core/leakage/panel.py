@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from bat_core.errors import LeakageError
 from bat_core.hooks.leakage_rule import LeakageRule
-from bat_core.leakage.normalise import GRAM, squash
+from bat_core.leakage.needles import Needle, NeedleIndex
+from bat_core.leakage.normalise import GRAM, Views, squash
 from bat_core.leakage.rules.base import FieldRule
 from bat_core.leakage.view import View, view_of
 from bat_core.model.base import digest_of
@@ -27,7 +28,8 @@ class Panel:
         if not rules or not heldout:
             raise LeakageError("there are no rules or no held-out items", remedy="check the source and the rules")
         self._rules = tuple(rules)
-        self._needles = {form for form in (squash(item.text) for item in heldout) if len(form) >= GRAM}
+        squashed = (squash(item.text) for item in heldout)
+        self._private = NeedleIndex(Needle(form, "", bounded=False) for form in squashed if len(form) >= GRAM)
         self.covered = {rule.name: rule.prepare(heldout) for rule in rules}
         if not any(self.covered.values()):
             raise LeakageError("no held-out item is covered", remedy="give the source longer items, or add rules")
@@ -55,8 +57,8 @@ class Panel:
         """Return a finding without held-out text, whoever wrote the rule."""
         if not isinstance(finding, LeakageFinding):
             raise TypeError("a finding is not a LeakageFinding")
-        said = squash(finding.reason), squash(finding.path), squash(finding.kind)
-        if not any(needle in text for needle in self._needles for text in said if len(text) >= GRAM):
+        said = Views(f"{finding.reason}\n{finding.path}\n{finding.kind}")
+        if not any(True for _ in self._private.search(said)):
             return finding.model_copy(update={"rule": rule.name})
         return LeakageFinding(rule=rule.name, severity=finding.severity, reason="withheld: it held held-out text")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,18 +15,25 @@ from bat_core.leakage.normalise import Views, words_of
 from bat_core.model.leakage import HeldoutItem
 
 SIZE = 5
-_WEAK_VARIETY = 3
+_LEAST_VARIETY = 3
 _MAX_PLACES = 8
 
 _Gram = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Source:
-    """A held-out text in one form (as given, reversed, rot13)."""
+    """A held-out text in one form (as given, reversed, rot13).
+
+    Attributes:
+        kind: Kind of the held-out item.
+        grams: All its runs of `SIZE` words, in order.
+        own: Positions of those that no other task has.
+    """
 
     kind: str
-    length: int
+    grams: tuple[_Gram, ...]
+    own: frozenset[int]
 
 
 class Overlap(NamedTuple):
@@ -34,16 +41,20 @@ class Overlap(NamedTuple):
 
     Attributes:
         source: The held-out text.
-        run: Words of the longest unbroken run.
-        share: Share of the text's words that the field holds, in runs of `SIZE` at least.
-        words: How many words these are.
+        run: Words of the longest unbroken run of the text's own words.
+        words: How many of its own words the field holds, in runs of `SIZE` at least.
+        share: These, as a share of all words of the text.
+        own_share: Own runs that the field holds, as a share of the text's own runs.
+        whole_share: Runs that the field holds, own or not, as a share of all.
         start, end: Span of the longest run in the folded text.
     """
 
     source: Source
     run: int
-    share: float
     words: int
+    share: float
+    own_share: float
+    whole_share: float
     start: int
     end: int
 
@@ -56,53 +67,75 @@ class ShingleIndex:
 
     def add(self, items: Sequence[HeldoutItem], least: int) -> set[str]:
         """Index texts; return the ids of those with at least `least` runs of their own."""
-        owner: dict[_Gram, str | None] = {}
-        for item in items:
-            for gram in set(_grams(words_of(item.text))):
-                owner[gram] = item.task if owner.get(gram, item.task) == item.task else None
-        shared = {gram for gram, task in owner.items() if task is None}
+        shared = _shared(items)
         covered = set()
         for item in items:
-            own = {gram for gram in _grams(words_of(item.text)) if gram not in shared and _telling(gram)}
-            if len(own) >= least:
+            plain = self._index(item.kind, item.text, shared)
+            if len({plain.grams[position] for position in plain.own}) >= least:
                 covered.add(item.item_id)
-                self._index(item, shared)
+                self._index(item.kind, item.text[::-1], frozenset())
+                self._index(item.kind, codecs.encode(item.text, "rot13"), frozenset())
         return covered
 
-    def _index(self, item: HeldoutItem, shared: set[_Gram]) -> None:
-        forms = {item.text: shared, item.text[::-1]: set(), codecs.encode(item.text, "rot13"): set()}
-        for form, refused in forms.items():
-            words = words_of(form)
-            source = Source(item.kind, len(words))
-            grams = list(_grams(words))
-            often = Counter(grams)
-            for position, gram in enumerate(grams):
-                if gram not in refused and often[gram] <= _MAX_PLACES and _telling(gram):
-                    self._places.setdefault(gram, []).append((source, position))
+    def _index(self, kind: str, text: str, shared: Set[_Gram]) -> Source:
+        grams = tuple(_grams(words_of(text)))
+        often = Counter(grams)
+        own = [
+            position
+            for position, gram in enumerate(grams)
+            if gram not in shared and often[gram] <= _MAX_PLACES and len(set(gram)) >= _LEAST_VARIETY
+        ]
+        source = Source(kind, grams, frozenset(own))
+        for position in own:
+            self._places.setdefault(grams[position], []).append((source, position))
+        return source
 
     def search(self, views: Views) -> Iterator[Overlap]:
-        """Yield one overlap for each held-out text of which a field holds anything."""
-        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        sources: dict[int, Source] = {}
-        for at, gram in enumerate(_grams(views.words)):
-            for source, position in self._places.get(gram, ()):
-                found[id(source)].append((at, position))
-                sources[id(source)] = source
-        for key, pairs in found.items():
-            yield _overlap(sources[key], pairs, views)
+        """Yield one overlap for each held-out text of whose own words a field holds anything."""
+        places = self._places
+        hits = [(at, gram) for at, gram in enumerate(_grams(views.words)) if gram in places]
+        found: dict[Source, list[tuple[int, int]]] = defaultdict(list)
+        for at, gram in hits:
+            for source, position in places[gram]:
+                found[source].append((at, position))
+        if found:
+            present = set(_grams(views.words))
+            for source, pairs in found.items():
+                yield _overlap(source, pairs, present, views)
 
 
 def _grams(words: Sequence[str]) -> Iterator[_Gram]:
     return zip(*(words[i:] for i in range(SIZE)), strict=False)
 
 
-def _telling(gram: _Gram) -> bool:
-    """Whether a run says anything: not a row of the same few words."""
-    return len(set(gram)) >= _WEAK_VARIETY
+def _shared(items: Sequence[HeldoutItem]) -> set[_Gram]:
+    """Return the runs that stand in texts of more than one task."""
+    owner: dict[_Gram, str | None] = {}
+    for item in items:
+        for gram in set(_grams(words_of(item.text))):
+            owner[gram] = item.task if owner.get(gram, item.task) == item.task else None
+    return {gram for gram, task in owner.items() if task is None}
 
 
-def _overlap(source: Source, pairs: list[tuple[int, int]], views: Views) -> Overlap:
-    covered = {position + i for _, position in pairs for i in range(SIZE)}
+def _overlap(source: Source, pairs: list[tuple[int, int]], present: Set[_Gram], views: Views) -> Overlap:
+    own = {position for _, position in pairs}
+    words = len({position + i for position in own for i in range(SIZE)})
+    best, at = _longest(pairs)
+    run = best + SIZE - 1
+    return Overlap(
+        source=source,
+        run=run,
+        words=words,
+        share=words / (len(source.grams) + SIZE - 1),
+        own_share=len(own) / len(source.own),
+        whole_share=sum(gram in present for gram in source.grams) / len(source.grams),
+        start=views.word_spans[at][0],
+        end=views.word_spans[at + run - 1][1],
+    )
+
+
+def _longest(pairs: list[tuple[int, int]]) -> tuple[int, int]:
+    """Return how many pairs follow each other at most, and where in the field they begin."""
     present = set(pairs)
     best, best_at = 0, 0
     for at, position in pairs:
@@ -113,8 +146,4 @@ def _overlap(source: Source, pairs: list[tuple[int, int]], views: Views) -> Over
             length += 1
         if length > best:
             best, best_at = length, at
-    run = best + SIZE - 1
-    spans = views.word_spans
-    return Overlap(
-        source, run, len(covered) / source.length, len(covered), spans[best_at][0], spans[best_at + run - 1][1]
-    )
+    return best, best_at

@@ -12,9 +12,12 @@ from bat_core.model.leakage import HeldoutItem, LeakageFinding
 
 RUN = 8
 """Words in one piece that make a copy."""
+LONG_RUN = 16
+"""Words in one piece that make a copy however long the text is."""
 BLOCK_SHARE = 0.25
 REVIEW_SHARE = 0.125
 BROKEN_SHARE = 0.5
+"""Shares of a text: in one piece, for a look by someone, and in smaller pieces."""
 ANSWER_SHARE = 0.6
 """Share of a worded answer: less of it is no more than its topic."""
 _LEAST_WORDS = 8
@@ -22,7 +25,10 @@ _LEAST_ANSWER = 12
 
 
 class TextRule(FieldRule):
-    """Fires on a run of eight words that is a fair share of a text, and on half a text in smaller pieces."""
+    """Fires on a run of eight words that is a fair share of a text, and on half a text in smaller pieces.
+
+    Words that other tasks share count only where half of the text's own words are there too.
+    """
 
     name = "text"
     kinds = frozenset({"text", "answer"})
@@ -49,4 +55,5 @@ class TextRule(FieldRule):
 def _copied(hit: Overlap) -> bool:
     if hit.source.kind == "answer":
         return hit.share >= ANSWER_SHARE
-    return hit.share >= BROKEN_SHARE or (hit.run >= RUN and hit.share >= BLOCK_SHARE)
+    whole = hit.own_share >= BROKEN_SHARE and hit.whole_share >= BROKEN_SHARE
+    return whole or hit.share >= BROKEN_SHARE or hit.run >= LONG_RUN or (hit.run >= RUN and hit.share >= BLOCK_SHARE)

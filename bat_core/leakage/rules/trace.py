@@ -32,6 +32,6 @@ class TraceRule(FieldRule):
     def search(self, field: Field) -> Iterator[LeakageFinding]:
         """Yield a finding for each trace of which a field holds a passage."""
         for hit in self._shingles.search(field.views):
-            enough = hit.words >= min(WORDS, hit.source.length)
-            if (hit.run >= RUN and enough) or (hit.share >= SHARE and enough):
+            enough = hit.words >= min(WORDS, len(hit.source.own))
+            if enough and (hit.run >= RUN or hit.share >= SHARE):
                 yield self.finding(field, hit.start, hit.end, hit.source.kind, "a passage of a held-out trace")
