@@ -19,13 +19,15 @@ DEPTH = 2
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}(?:={1,2}|(?![A-Za-z0-9+/_=-]))")
 _WRAPPED = re.compile(r"(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]{1,76}={0,2}")
-_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?((?:[0-9A-Fa-f]{2}[ :]?){7,}[0-9A-Fa-f]{2})(?![0-9A-Za-z])")
+_HEX = re.compile(r"[0-9A-Fa-f]{16,}")
+_SPACED_HEX = re.compile(r"\b(?:[0-9A-Fa-f]{2}[ :]){7,}[0-9A-Fa-f]{2}\b")
 _ESCAPED = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+"
     r"|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});"
     r"|(?:\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\[nrt\"'/\\])+"
 )
 _ONE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|\\x([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\(.)")
+_LINE = 60
 _DIGEST_BYTES = {16, 20, 32, 48, 64}
 
 
@@ -56,11 +58,16 @@ def decode(text: str) -> Iterator[Decoded]:
 def _blobs(text: str) -> Iterator[Decoded]:
     """Yield decodings of self-contained runs; their offsets are those of the whole run."""
     for match in _BASE64.finditer(text):
-        yield from _whole("base64", match.group(), *match.span())
-    for match in _WRAPPED.finditer(text):
+        # Text in base64 always has both cases; most words, paths and options don't.
+        if not match.group().islower() and not match.group().isupper():
+            yield from _whole("base64", match.group(), *match.span())
+    for match in _WRAPPED.finditer(text) if "\n" in text and len(text) > _LINE else ():
         yield from _whole("base64", "".join(match.group().split()), *match.span())
     for match in _HEX.finditer(text):
-        yield from _whole("hex", re.sub("[ :]", "", match.group(1)), *match.span())
+        if len(match.group()) % 2 == 0:
+            yield from _whole("hex", match.group(), *match.span())
+    for match in _SPACED_HEX.finditer(text):
+        yield from _whole("hex", match.group().replace(":", " "), *match.span())
 
 
 def _whole(decoder: str, run: str, start: int, end: int) -> Iterator[Decoded]:

@@ -31,26 +31,26 @@ def framed(body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + body
 
 
-def body_length(header: bytes) -> int:
+def body_length(header: bytes, limit: int = LIMIT) -> int:
     """Return the length that a header announces.
 
     Raises:
         ValueError: No frame is that long.
     """
     length = int(struct.unpack(">I", header)[0])
-    if length > LIMIT:
+    if length > limit:
         raise ValueError("a frame is too long")
     return length
 
 
-def read(stream: BinaryIO) -> Any:
-    """Return the next frame's value.
+def read(stream: BinaryIO, limit: int = LIMIT) -> Any:
+    """Return the next frame's value; `limit` is the longest body in bytes.
 
     Raises:
         EOFError: The stream ended, between frames or within one.
         ValueError: It isn't a frame.
     """
-    return json.loads(_exactly(stream, body_length(_exactly(stream, HEADER))))
+    return json.loads(_exactly(stream, body_length(_exactly(stream, HEADER), limit)))
 
 
 def write(stream: BinaryIO, value: Any) -> None:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from bat_core.leakage.normalise import GRAM, Views
 
-_VERY_LONG = 32
+_DIGEST = 32
+_FEW = 64
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -46,18 +47,25 @@ class NeedleIndex:
     """Needles by their first slice."""
 
     def __init__(self, needles: Iterable[Needle]) -> None:
-        self._by_gram: dict[str, list[Needle]] = {}
+        self._bounded: dict[str, list[Needle]] = {}
+        self._free: dict[str, list[Needle]] = {}
         for needle in dict.fromkeys(needles):
-            self._by_gram.setdefault(needle.text[:GRAM], []).append(needle)
-        self._grams = set(self._by_gram)
+            group = self._bounded if needle.bounded else self._free
+            group.setdefault(needle.text[:GRAM], []).append(needle)
+        self._bounded_grams, self._free_grams = set(self._bounded), set(self._free)
 
     def search(self, views: Views) -> Iterator[Hit]:
         """Yield the first accepted place of each needle."""
-        for gram in self._grams & views.grams:
-            for needle in self._by_gram[gram]:
-                hit = _first(needle, gram, views)
-                if hit is not None:
-                    yield hit
+        for gram in self._bounded_grams & views.start_grams if self._bounded else ():
+            yield from _hits(self._bounded[gram], gram, views)
+        for gram in self._present(views) if self._free else ():
+            yield from _hits(self._free[gram], gram, views)
+
+    def _present(self, views: Views) -> Iterable[str]:
+        """Return slices of free needles that stand anywhere; for a few needles, plain search is the fastest."""
+        if len(self._free_grams) <= _FEW:
+            return [gram for gram in self._free_grams if gram in views.squashed]
+        return self._free_grams & views.grams
 
 
 def variants(squashed: str) -> set[str]:
@@ -67,7 +75,14 @@ def variants(squashed: str) -> set[str]:
 
 def is_hex(squashed: str) -> bool:
     """Whether a squashed text is a digest: 32 or more hexadecimal digits."""
-    return len(squashed) >= _VERY_LONG and _HEX.issuperset(squashed)
+    return len(squashed) >= _DIGEST and _HEX.issuperset(squashed)
+
+
+def _hits(needles: Iterable[Needle], gram: str, views: Views) -> Iterator[Hit]:
+    for needle in needles:
+        hit = _first(needle, gram, views)
+        if hit is not None:
+            yield hit
 
 
 def _first(needle: Needle, gram: str, views: Views) -> Hit | None:
@@ -76,7 +91,7 @@ def _first(needle: Needle, gram: str, views: Views) -> Hit | None:
         length = _matched(needle, text, at)
         if length:
             start, end = views.unsquash(at), views.unsquash(at + length - 1) + 1
-            if not needle.bounded or _accepted(length, views, start, end):
+            if not needle.bounded or (_boundary(views, start - 1, start) and _boundary(views, end - 1, end)):
                 return Hit(needle, start, end)
         at = text.find(gram, at + 1)
     return None
@@ -95,11 +110,7 @@ def _matched(needle: Needle, text: str, at: int) -> int:
     return length if mixed else 0
 
 
-def _accepted(length: int, views: Views, start: int, end: int) -> bool:
-    return length >= _VERY_LONG or (_free(views, start - 1, start) and _free(views, end - 1, end))
-
-
-def _free(views: Views, left: int, right: int) -> bool:
+def _boundary(views: Views, left: int, right: int) -> bool:
     """Whether there is a boundary between two neighbours: a separator, or the hump of camel case."""
     folded = views.folded
     if left < 0 or right >= len(folded) or not (folded[left].isalnum() and folded[right].isalnum()):

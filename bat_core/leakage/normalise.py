@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from bat_core.leakage.lookalikes import LOOKALIKES
 
@@ -20,6 +21,7 @@ GRAM = 8
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _ALNUM = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"[a-z](?=[A-Z])")
 _INVISIBLE = {"Mn", "Me", "Cf"}
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f")
 
@@ -84,14 +86,22 @@ class Views:
         return {text[i : i + GRAM] for i in range(len(text) - GRAM + 1)}
 
     @cached_property
+    def start_grams(self) -> set[str]:
+        """The slices of `GRAM` characters that begin where a name can begin."""
+        text, starts = self.squashed, list(self._runs[0])
+        if self._origin is None:
+            squashed, folded = self._runs
+            for match in _HUMP.finditer(self.raw):
+                run = bisect_right(folded, match.end()) - 1
+                starts.append(squashed[run] + match.end() - folded[run])
+        return {text[i : i + GRAM] for i in starts}
+
+    @cached_property
     def _runs(self) -> tuple[list[int], list[int]]:
         """Starts of the alphanumeric runs: in the squashed form and in the folded one."""
-        squashed, folded, total = [], [], 0
-        for match in _ALNUM.finditer(self.folded):
-            squashed.append(total)
-            folded.append(match.start())
-            total += match.end() - match.start()
-        return squashed, folded
+        folded = [match.start() for match in _ALNUM.finditer(self.folded)]
+        lengths = map(len, _ALNUM.findall(self.folded))
+        return list(accumulate(lengths, initial=0))[: len(folded)], folded
 
     def unsquash(self, position: int) -> int:
         """Return where a character of the squashed form stands in the folded text."""

@@ -8,9 +8,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-_NUMBER = re.compile(
-    r"(?<![\w.,])(?:[0-9]{1,15}(?:[.,][0-9]{1,15})*|[.,][0-9]{1,15})(?:e[+-]?[0-9]{1,2})?(?![\w])(?:\s?%)?"
-)
+_NUMBER = re.compile(r"[0-9][0-9.,]*(?:e[+-]?[0-9]{1,2})?")
+_PERCENT = re.compile(r"\s?%")
+_LONGEST = 24
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _PLAIN = re.compile(r"[0-9]*\.?[0-9]*(?:e[+-]?[0-9]+)?")
 
@@ -33,13 +33,21 @@ class Number(NamedTuple):
 
 
 def numbers_in(folded: str) -> Iterator[Number]:
-    """Yield the numbers of a folded text."""
+    """Yield the numbers of a folded text; digits within a word are none."""
+    # The pattern begins with a plain character class, which the engine finds fast; neighbours are checked here.
     for match in _NUMBER.finditer(folded):
-        whole = match.group()
-        spelled = whole.rstrip("% \t\n\r")
+        start, end = match.span()
+        if start and folded[start - 1] in ".,":
+            start -= 1
+        if start and (folded[start - 1].isalnum() or folded[start - 1] == "_"):
+            continue
+        spelled = folded[start:end].rstrip(".,")
+        end = start + len(spelled)
+        if len(spelled) > _LONGEST or (end < len(folded) and (folded[end].isalnum() or folded[end] == "_")):
+            continue
         values, digits = _read(spelled)
         if values:
-            yield Number(values, digits, whole.endswith("%"), match.start(), match.start() + len(spelled))
+            yield Number(values, digits, _PERCENT.match(folded, end) is not None, start, end)
 
 
 def spellings(number: Number) -> frozenset[str]:
