@@ -28,6 +28,7 @@ REMEDY = (
 )
 _PASSWD = b"root:x:0:0::/:/bin/false\nagent:x:1000:1000::/workspace:/bin/sh\n"
 _GROUP = b"root:x:0:\nagent:x:1000:\n"
+_BY_FILTER = frozenset({Guarantee.SYSCALLS, Guarantee.NET})  # without a filter, AF_VSOCK is a road to the host
 _FIRST_UID = 0x6000_0000
 
 
@@ -49,9 +50,10 @@ class BubblewrapProvider(AgentProvider):
 
     @property
     def guarantees(self) -> frozenset[Guarantee]:
-        """What a sandbox of this provider promises on this machine."""
-        lacking = set() if seccomp.supported() else {Guarantee.SYSCALLS, Guarantee.NET}
-        return DEFAULT_GUARANTEES - lacking
+        """What a sandbox promises here; once probed, only what the canary found to hold."""
+        if self._found is not None:
+            return self._found.guarantees
+        return DEFAULT_GUARANTEES - (frozenset() if seccomp.supported() else _BY_FILTER)
 
     async def probe(self) -> Capabilities:
         """Open a real sandbox and try what it must not allow; the answer is remembered."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from bat_core.errors import SandboxError
 from bat_core.hooks.sandbox import Sandbox
 from bat_core.model.sandbox import DEFAULT_GUARANTEES, Capabilities, ExecResult, Guarantee, Limits, SandboxSpec
+from bat_core.sandboxes.hostpython import bare_environment
 from bat_core.sandboxes.provider import AgentProvider
 
 _TRIES = """
@@ -32,15 +33,16 @@ json.dump({
     "fs": tried(lambda: open(@BAIT@)) or tried(lambda: open("/etc/bat-canary", "w")),
     "net": len(open("/proc/net/dev").read().splitlines()) > 3 or tried(vsock),
     "proc": os.path.exists("/proc/@PID@") or tried(lambda: open("/proc/1/environ").read()),
-    "env": "BAT_CANARY" in os.environ,
+    "env": bool(set(os.environ) - set(@NAMES@)),
     "syscalls": status["Seccomp"].strip() != "2" or tried(namespace),
 }, sys.stdout)
 """
+_NAMES = {*bare_environment("", ""), "PWD", "OLDPWD", "SHLVL", "LC_CTYPE", "_"}
+_FEW = 99  # a sandbox has process ids of its own up to about here
 
 
 async def examine(provider: AgentProvider, remedy: str) -> Capabilities:
     """Return what `provider` can do on this machine, and in one line why not."""
-    lacking = Guarantee.FS
     try:
         sandbox = await provider.open(SandboxSpec(limits=Limits(exec_s=20, disk=16 << 20), require=frozenset()))
         try:
@@ -50,10 +52,9 @@ async def examine(provider: AgentProvider, remedy: str) -> Capabilities:
     except SandboxError as error:
         detail = str(error) if error.remedy == remedy else f"{error}; {remedy}"
         return Capabilities(provider=provider.name, works=False, detail=detail)
-    held = provider.guarantees - broken
-    works = lacking in held
     detail = f"the canary got through: {', '.join(sorted(broken))}" if broken else ""
-    return Capabilities(provider=provider.name, works=works, guarantees=held, detail=detail)
+    guarantees = provider.guarantees - broken
+    return Capabilities(provider=provider.name, works=True, guarantees=guarantees, detail=detail)
 
 
 async def _broken(sandbox: Sandbox) -> frozenset[Guarantee]:
@@ -61,13 +62,12 @@ async def _broken(sandbox: Sandbox) -> frozenset[Guarantee]:
     handle, bait = tempfile.mkstemp(prefix="bat-canary-")
     os.close(handle)
     Path(bait).chmod(0o644)
-    os.environ["BAT_CANARY"] = "1"
+    code = _TRIES.replace("@BAIT@", repr(bait)).replace("@NAMES@", repr(sorted(_NAMES)))
+    code = code.replace("@PID@", str(os.getpid() if os.getpid() > _FEW else 1 << 22))
     try:
-        code = _TRIES.replace("@BAIT@", repr(bait)).replace("@PID@", str(os.getpid() if os.getpid() > 99 else 1 << 22))
         answer = await sandbox.exec(["python3", "-I", "-c", code])
         late = await _timeout(sandbox)
     finally:
-        os.environ.pop("BAT_CANARY", None)
         Path(bait).unlink(missing_ok=True)
     if answer.status != "exited" or answer.rc != 0:
         raise SandboxError(f"the canary in {sandbox.provider} failed: {answer.stderr.decode(errors='replace')[-300:]}")

@@ -16,7 +16,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from bat_core.sandboxes.inside.frames import Closed, read_frame, write_frame
-from bat_core.sandboxes.inside.process import Usage, address_space, become_subreaper, limit_child, set_dumpable, sweep
+from bat_core.sandboxes.inside.launch import Launcher, forked, spawned
+from bat_core.sandboxes.inside.process import (
+    Usage,
+    address_space,
+    become_subreaper,
+    limit_memory,
+    limit_process,
+    set_dumpable,
+    sweep,
+)
 from bat_core.sandboxes.inside.run import Rules, run
 from bat_core.sandboxes.inside.warm import preload, run_source
 from bat_core.sandboxes.inside.workspace import Oversize, Workspace, wipe
@@ -48,6 +57,15 @@ class Agent:
         self.bound = preload(config["preload"])
         sys.path.append(config["workspace"])  # last: a workspace's json.py shadows nothing
         self.base = address_space()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Take on what every command inherits: folder, file mode and limits."""
+        os.chdir(self.workspace.root)
+        os.umask(0o022)
+        limits = self.limits
+        limit_process(limits["pids"], limits["disk"], limits["open_files"])
+        limit_memory(limits["memory"] + self.base + 2 * limits["disk"])  # we hold a whole workspace when we pack it
 
     def answer(self, header: dict[str, Any], body: bytearray) -> Reply:
         """Carry out one call."""
@@ -67,38 +85,20 @@ class Agent:
 
     def _exec(self, header: dict[str, Any], body: bytearray) -> Reply:
         env = {**self.env, **header["env"]}
-
-        def start() -> NoReturn:
-            self._enter(0)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # this interpreter ignores them; a command expects them
-                signal.signal(number, signal.SIG_DFL)
-            try:
-                os.execvpe(header["argv"][0], header["argv"], env)
-            except OSError as error:
-                os.write(2, f"{header['argv'][0]}: {error.strerror}\n".encode(errors="surrogateescape"))
-                os._exit(127 if isinstance(error, FileNotFoundError) else 126)
-
-        return self._run(start, body, header["timeout"])
+        return self._run(spawned(header["argv"], env, self.rules.memory), body, header["timeout"])
 
     def _python(self, header: dict[str, Any], body: bytearray) -> Reply:
         def start() -> NoReturn:
             set_dumpable(True)
-            self._enter(self.base)
+            limit_memory(self.rules.memory + self.base)  # what a fork inherits comes on top
             run_source(body.decode("utf-8", "surrogateescape"), self.bound)
 
-        return self._run(start, b"", header["timeout"])
+        return self._run(forked(start), b"", header["timeout"])
 
-    def _enter(self, base: int) -> None:
-        """In the child: go to the workspace under the limits; what a fork inherits comes on top of memory."""
-        os.chdir(self.workspace.root)
-        os.umask(0o022)
-        limits = self.limits
-        limit_child(limits["memory"] + base, limits["pids"], limits["disk"], limits["open_files"])
-
-    def _run(self, start: Callable[[], NoReturn], stdin: bytes | bytearray, timeout: float) -> Reply:
+    def _run(self, launch: Launcher, stdin: bytes | bytearray, timeout: float) -> Reply:
         before = self._hash()
         self.known = None
-        outcome = run(start, stdin, min(timeout, max(0.0, self.ends - time.monotonic())), self.rules)
+        outcome = run(launch, stdin, timeout, self.rules)
         fields = {**outcome.fields, "ws_before": before, "ws_after": self._hash(), "split": len(outcome.stdout)}
         return fields, (outcome.stdout, outcome.stderr)
 
@@ -196,6 +196,7 @@ def _serve(agent: Agent, incoming: int, outgoing: int) -> None:
             fields, chunks = {"ok": False, "kind": "limit", "message": str(error)}, ()
         except OSError as error:
             fields, chunks = _failure(error), ()
+        body[:] = bytes(len(body))  # a later fork must not find, say, a verifier's program in freed memory
         write_frame(outgoing, {"ok": True, **fields}, chunks)
 
 

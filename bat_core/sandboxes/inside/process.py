@@ -34,20 +34,25 @@ def _prctl(option: int, value: int) -> None:
         function(option, value, 0, 0, 0)
 
 
-def limit_child(memory: int, pids: int, disk: int, open_files: int) -> None:
-    """Set the limits of the calling process; `pids` 0 leaves that one alone."""
-    wanted = [
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_FSIZE, disk),
-        (resource.RLIMIT_NOFILE, open_files),
-        (resource.RLIMIT_CORE, 0),
-    ]
+def limit_process(pids: int, disk: int, open_files: int) -> None:
+    """Limit the calling process and all below it; `pids` 0 leaves their number alone."""
+    _limit(resource.RLIMIT_FSIZE, disk)
+    _limit(resource.RLIMIT_NOFILE, open_files)
+    _limit(resource.RLIMIT_CORE, 0)
     if pids:
-        wanted.append((resource.RLIMIT_NPROC, pids))
-    for kind, value in wanted:
-        hard = resource.getrlimit(kind)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (value, value))
+        _limit(resource.RLIMIT_NPROC, pids + 1)  # the agent itself counts
+
+
+def limit_memory(size: int) -> None:
+    """Limit the address space of the calling process and of each one below it."""
+    _limit(resource.RLIMIT_AS, size)
+
+
+def _limit(kind: int, value: int) -> None:
+    """Set soft and hard limit; one that is lower already stays."""
+    hard = resource.getrlimit(kind)[1]
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))
 
 
 def address_space() -> int:

@@ -6,9 +6,9 @@ import hashlib
 import os
 import select
 import time
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple
 
+from bat_core.sandboxes.inside.launch import Launcher
 from bat_core.sandboxes.inside.process import Usage, memory_of_others, sweep
 
 _CHUNK = 1 << 18
@@ -85,10 +85,10 @@ class _Feed:
             self.handle = -1
 
 
-def run(start: Callable[[], NoReturn], stdin: bytes | bytearray, timeout: float, rules: Rules) -> Outcome:
-    """Fork, let the child `start`, and supervise it until it and all that it started are gone."""
+def run(launch: Launcher, stdin: bytes | bytearray, timeout: float, rules: Rules) -> Outcome:
+    """Launch a child and supervise it until it and all that it started are gone."""
     began = time.monotonic()
-    pid, feed, taps = _fork(start, stdin, rules.output)
+    pid, feed, taps = _launch(launch, stdin, rules.output)
     usage = Usage(pid)
     try:
         verdict = _supervise(usage, feed, taps, began + timeout, rules)
@@ -123,33 +123,14 @@ def _ending(verdict: str, status: int | None) -> dict[str, Any]:
     return {"status": "exited" if code >= 0 else "killed", "rc": code}
 
 
-def _fork(
-    start: Callable[[], NoReturn], stdin: bytes | bytearray, keep: int
-) -> tuple[int, _Feed | None, tuple[_Tap, _Tap]]:
+def _launch(launch: Launcher, stdin: bytes | bytearray, keep: int) -> tuple[int, _Feed | None, tuple[_Tap, _Tap]]:
     out_r, out_w = os.pipe()
     err_r, err_w = os.pipe()
     in_r, in_w = os.pipe() if stdin else (os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1)
-    pid = os.fork()
-    if pid == 0:
-        _become(start, (in_r, out_w, err_w))
+    pid = launch((in_r, out_w, err_w))
     for handle in (in_r, out_w, err_w):
         os.close(handle)
     return pid, _Feed(in_w, stdin) if stdin else None, (_Tap(out_r, keep), _Tap(err_r, keep))
-
-
-def _become(start: Callable[[], NoReturn], streams: tuple[int, int, int]) -> NoReturn:
-    """In the child: own session, own streams, no handle of the agent's."""
-    code = 126
-    try:
-        os.setsid()
-        for number, handle in enumerate(streams):
-            os.dup2(handle, number)
-        os.closerange(3, 1 << 16)
-        start()
-    except BaseException as error:  # noqa: BLE001 - boundary: a forked child must never return into the agent
-        os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
-    finally:
-        os._exit(code)
 
 
 def _supervise(
