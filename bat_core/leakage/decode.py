@@ -18,7 +18,7 @@ DEPTH = 2
 """How many layers are undone."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}(?:={1,2}|(?![A-Za-z0-9+/_=-]))")
-_WRAPPED = re.compile(r"(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]{1,76}={0,2}")
+_WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]{1,76}={0,2}")
 _HEX = re.compile(r"[0-9A-Fa-f]{16,}")
 _SPACED_HEX = re.compile(r"\b(?:[0-9A-Fa-f]{2}[ :]){7,}[0-9A-Fa-f]{2}\b")
 _ESCAPED = re.compile(
