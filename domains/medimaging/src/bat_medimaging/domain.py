@@ -1,0 +1,88 @@
+"""The plugin: everything of the two tracks behind one class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bat_core.hooks.actor import Actor
+from bat_core.hooks.contract import StageContract
+from bat_core.hooks.domain import Domain, Suite
+from bat_core.hooks.evaluator import Evaluator
+from bat_core.hooks.fault import Fault
+from bat_core.hooks.synthesizer import TaskSynthesizer
+from bat_core.hooks.verifier import RubricVerifier
+from bat_core.model.sandbox import Limits, SandboxSpec
+from bat_core.model.task import Task
+from bat_medimaging import cheats, names, suites
+from bat_medimaging.checks.base import FunctionVerifier
+from bat_medimaging.contract import STAGES, MedImagingContract
+from bat_medimaging.expert import Expert
+from bat_medimaging.faults import CATALOGUE
+from bat_medimaging.items import ITEMS
+from bat_medimaging.synthesizer import OfflineSynthesizer
+
+HERE = Path(__file__).parent
+PRELOAD = ("numpy", "nibabel", "scipy.ndimage", "PIL.Image", "phx")
+LIMITS = Limits(exec_s=20.0, memory=384 << 20, pids=32, disk=32 << 20, inodes=4000, output=64 << 10, read=8 << 20)
+
+
+class MedImagingDomain(Domain):
+    """Fictional segmentation and classification workflows. Not clinical."""
+
+    title = "medimaging"
+
+    def contract(self) -> StageContract:
+        """Return the five stages."""
+        return MedImagingContract()
+
+    def synthesizer(self) -> TaskSynthesizer:
+        """Return the offline synthesizer."""
+        return OfflineSynthesizer()
+
+    def expert(self, task: Task, slips: Random | None = None) -> Actor:
+        """Return the script that solves `task`."""
+        return Expert(task, slips)
+
+    def verifiers(self) -> Mapping[str, RubricVerifier]:
+        """Return one check for each item."""
+        return {item.name: FunctionVerifier(item.check) for item in ITEMS}
+
+    def workflow(self) -> Path:
+        """Return the public description of the workflow."""
+        return HERE / "workflow.md"
+
+    def sandbox(self) -> SandboxSpec:
+        """Return toolbelt, preloaded modules and tight limits."""
+        return SandboxSpec(toolbelt=str(HERE / "toolbelt"), preload=PRELOAD, limits=LIMITS)
+
+    def skills(self) -> Mapping[str, Path]:
+        """Return the stages' skills, which also lie in every workspace."""
+        return {stage.id: HERE / "skills" / f"{stage.id}.md" for stage in STAGES}
+
+    def faults(self) -> Sequence[Fault]:
+        """Return the catalogue."""
+        return CATALOGUE
+
+    def cheats(self, task: Task) -> Sequence[Actor]:
+        """Return known hacks."""
+        return cheats.cheats_of(task)
+
+    def names(self) -> Sequence[str]:
+        """Return all opaque words."""
+        return names.all_words()
+
+    def evaluator(self, suite: Suite, settings: Mapping[str, Any]) -> Evaluator:
+        """Return the benchmark of one suite."""
+        from bat_core.evaluate.suite import SuiteEvaluator
+
+        count = int(settings.get("tasks", suites.DEFAULT_COUNT))
+        tasks = suites.heldout_tasks(count) if suite == "heldout" else suites.blind_tasks(count)
+        items = suites.heldout_items(tasks)
+        return SuiteEvaluator(domain=self, suite=suite, tasks=tasks, items=items, settings=settings)
+
+    def failure_categories(self) -> Sequence[str]:
+        """Return the ids of faults and items, the only failure words that may cross the firewall."""
+        return tuple(fault.id for fault in CATALOGUE) + tuple(item.id.replace(".", "-") for item in ITEMS)

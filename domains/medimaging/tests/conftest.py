@@ -1,0 +1,167 @@
+"""A local runner: the expert's code in a folder, with receipts as the harness would write them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bat_core.hooks.actor import Act
+from bat_core.hooks.synthesizer import SynthesisRequest
+from bat_core.model.evidence import Evidence
+from bat_core.model.message import Message
+from bat_core.model.receipt import Receipt
+from bat_core.model.task import Stratum, Task
+from bat_medimaging import MedImagingDomain
+from bat_medimaging.toolbelt import phx
+
+DOMAIN = MedImagingDomain()
+CONTRACT = DOMAIN.contract()
+CHECKS = DOMAIN.verifiers()
+
+
+class Runner:
+    """A workspace in a plain folder."""
+
+    def __init__(self, root: Path, task: Task, files: Mapping[str, bytes] | None = None) -> None:
+        self.root, self.task = root, task
+        self.messages: list[Message] = []
+        self.receipts: list[Receipt] = []
+        for path, data in (files if files is not None else CONTRACT.workspace(task)).items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(data)
+
+    def files(self) -> dict[str, bytes]:
+        return {str(p.relative_to(self.root)): p.read_bytes() for p in sorted(self.root.rglob("*")) if p.is_file()}
+
+    def tree(self) -> str:
+        return hashlib.sha256(repr(sorted(self.files().items())).encode()).hexdigest()
+
+    def do(self, act: Act) -> str:
+        """Run an act's code, keep a receipt, return what it printed."""
+        self.messages.append(act.message)
+        if not act.message.tool_calls:
+            return ""
+        code = act.message.tool_calls[0].arguments["code"]
+        before, out, rc = self.tree(), io.StringIO(), 0
+        with contextlib.chdir(self.root), contextlib.redirect_stdout(out):
+            try:
+                exec(compile(code, "call", "exec"), {"phx": phx})
+            except Exception as error:  # noqa: BLE001 boundary
+                rc = 1
+                print(repr(error), file=sys.stderr)
+        text = out.getvalue()
+        self.receipts.append(
+            Receipt(
+                seq=len(self.receipts), provider="folder", language="python", code=code, status="exited", rc=rc,
+                stdout=text, stderr="", out_sha="", err_sha="", ws_before=before, ws_after=self.tree(),
+            )
+        )  # fmt: skip
+        self.messages.append(Message(role="tool", name="execute_code", content=text))
+        return text
+
+    def evidence(self, start: Mapping[str, bytes], focus: str = "E2E", since: int = 0, final: str = "") -> Evidence:
+        return Evidence(
+            task=self.task, focus=focus, start=start, files=self.files(), history=tuple(self.receipts[:since]),
+            receipts=tuple(self.receipts[since:]), messages=tuple(self.messages), final=final,
+        )  # fmt: skip
+
+
+class Run:
+    """A finished run of an actor: evidence from the start, and the workspace at each stage boundary."""
+
+    def __init__(self, root: Path, task: Task, acts: Sequence[Act], files: Mapping[str, bytes] | None = None) -> None:
+        self.runner = Runner(root, task, files)
+        self.start = self.runner.files()
+        self.bounds: dict[str, tuple[dict[str, bytes], int]] = {}
+        self.after: list[tuple[Act, str, dict[str, bytes], int]] = []
+        final = ""
+        for act in acts:
+            if act.stage not in self.bounds:
+                self.bounds[act.stage] = (self.runner.files(), len(self.runner.receipts))
+            out = self.runner.do(act)
+            final = "" if act.message.tool_calls else act.message.content
+            self.after.append((act, out, self.runner.files(), len(self.runner.receipts)))
+        self.final = final
+        self.evidence = self.runner.evidence(self.start, final=final)
+
+    @property
+    def lines(self) -> list[str]:
+        return [out for _, out, _, _ in self.after]
+
+
+def acts_of(actor: Any) -> list[Act]:
+    history: list[Message] = []
+    acts: list[Act] = []
+    while (act := actor.act(history)) is not None:
+        acts.append(act)
+        history.append(act.message)
+    return acts
+
+
+def judge(evidence: Evidence, stages: Sequence[str] = ("S1", "S2", "S3", "S4", "S5")) -> dict[str, Any]:
+    """Return verdicts by item id."""
+    out = {}
+    for stage in stages:
+        for item in CONTRACT.rubric(evidence.task, stage, evidence.task.stratum).items:
+            check = CHECKS[item.verifier.removeprefix("check:")]
+            out[item.id] = asyncio.run(check.verify(item, evidence))
+    return out
+
+
+def stage_score(evidence: Evidence, stage: str) -> float:
+    rubric = CONTRACT.rubric(evidence.task, stage, evidence.task.stratum)
+    verdicts = judge(evidence, [stage])
+    counted = [v.evidence for v in verdicts.values() if v.claimed or v.passed]
+    eta = sum(counted) / len(counted) if counted else 1.0
+    total = sum(item.weight for item in rubric.items)
+    return eta * sum(item.weight * bool(verdicts[item.id].passed) for item in rubric.items) / total
+
+
+def tasks(track: str, stratum: str = "success", stage: str | None = None, count: int = 1, seed: int = 0) -> list[Task]:
+    request = SynthesisRequest(track=track, stratum=Stratum(stratum), stage=stage, count=count, seed=seed)
+    return list(DOMAIN.synthesizer().synthesize(request))
+
+
+def every_kind(count: int = 1, seed: int = 0) -> list[Task]:
+    """Tasks of each track, stratum and fault stage."""
+    out: list[Task] = []
+    for track in CONTRACT.tracks():
+        out += tasks(track, "success", None, count, seed)
+        for stratum in ("recovery", "failure"):
+            for stage in ("S1", "S2", "S3", "S4", "S5"):
+                out += tasks(track, stratum, stage, count, seed)
+    return out
+
+
+@pytest.fixture
+def helpers() -> Any:
+    return sys.modules[__name__]
+
+
+@pytest.fixture
+def solve(tmp_path: Path) -> Callable[..., Run]:
+    """Run the expert, or other acts, on a task in a folder of its own."""
+    number = iter(range(10_000))
+
+    def run(task: Task, acts: Sequence[Act] | None = None, files: Mapping[str, bytes] | None = None) -> Run:
+        root = tmp_path / str(next(number))
+        root.mkdir()
+        return Run(root, task, acts_of(DOMAIN.expert(task)) if acts is None else acts, files)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _no_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("PHX_ROOT", raising=False)
+    assert "PHX_ROOT" not in os.environ
+    yield
