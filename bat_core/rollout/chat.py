@@ -48,15 +48,15 @@ class ChatFormat:
         ] or None
         self.eos: int = tokenizer.eos_token_id
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.eos
-        self._observe = lru_cache(4096)(self._render_observation)
+        self._between = lru_cache(4096)(self._render_between)
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids of a prompt, ending where the policy's turn begins."""
         return self._encode(self._render([as_template(m) for m in messages], generate=True))
 
-    def observation_ids(self, observation: Message) -> list[int]:
-        """Return the ids between the end of the policy's turn and the start of its next one."""
-        return list(self._observe(observation.content, observation.name or ""))
+    def between_ids(self, messages: Sequence[Message]) -> list[int]:
+        """Return the ids from the end of the policy's turn, over `messages`, to the start of its next one."""
+        return list(self._between(tuple(messages)))
 
     def target_ids(self, message: Message) -> list[int]:
         """Return the ids of an assistant turn as the policy would have to sample them, end of turn included."""
@@ -76,14 +76,13 @@ class ChatFormat:
         content = HERMES.sub("", text).strip() if calls else text.strip()
         return Message(role="assistant", content=content, tool_calls=calls)
 
-    def _render_observation(self, content: str, name: str) -> tuple[int, ...]:
-        call = Message(role="assistant", tool_calls=(ToolCall(name=name or "t", arguments={}),))
+    def _render_between(self, messages: tuple[Message, ...]) -> tuple[int, ...]:
+        call = Message(role="assistant", tool_calls=(ToolCall(name=messages[0].name or "t", arguments={}),))
         head = [{"role": "user", "content": ""}, as_template(call)]
-        tail = {"role": "tool", "content": content, "name": name}
         eos = self.tokenizer.eos_token
         before = self._render(head, generate=False)
         before = before[: before.rindex(eos) + len(eos)]
-        whole = self._render([*head, tail], generate=True)
+        whole = self._render([*head, *(as_template(m) for m in messages)], generate=True)
         return tuple(self._encode(whole[len(before) :]))
 
     def _render(self, messages: list[dict[str, Any]], *, generate: bool) -> str:

@@ -129,7 +129,7 @@ class _Run:
             shown.append(self.lab.harness.observation(result))
         observation = Message(role="tool", name=message.tool_calls[0].name, content="\n".join(shown))
         self.messages.append(observation)
-        return self.chat.observation_ids(observation)
+        return self.chat.between_ids((observation,))
 
     def _room(self) -> int:
         window = self.chat.window - self.tokens.total

@@ -1,0 +1,46 @@
+"""Expected failures become one line on standard error and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from bat_core.errors import BatError
+
+
+def guarded(command: Callable[..., Any], *, debug: bool) -> Callable[..., Any]:
+    """Return `command` with its expected failures turned into exits: 2 for errors, 130 for an interrupt."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except KeyboardInterrupt:
+            _leave("interrupted; what was finished stays, run the same command to go on", 130)
+        except BatError as error:
+            if debug:
+                raise
+            _leave(str(error), 2)
+        except OSError as error:
+            if debug:
+                raise
+            _leave(_system(error), 2)
+
+    return run
+
+
+def _system(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full{where}; free some space and run the same command again, it goes on"
+    if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+        return f"no permission{where}: {error.strerror}; choose another --run or mend the rights"
+    return f"{error.strerror or error}{where}; run with --debug for details"
+
+
+def _leave(message: str, code: int) -> NoReturn:
+    print(f"bat: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(code)

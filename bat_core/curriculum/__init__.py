@@ -1,0 +1,1 @@
+"""Weakest stage, exact mixture, promotion gate, rollback."""

@@ -1,0 +1,1 @@
+"""Suites, the evaluator process, the firewall."""

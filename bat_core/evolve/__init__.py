@@ -1,0 +1,1 @@
+"""The bilevel loop and its journal: the only room that knows the whole way."""

@@ -1,0 +1,91 @@
+"""The journal: every finished phase and decision in one transaction each; the only truth about how far a run is."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bat_core.errors import RunError
+from bat_core.model.base import JsonObject, canonical_json
+
+SCHEMA = 1
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    payload TEXT NOT NULL,
+    seconds REAL NOT NULL
+);
+"""
+
+
+class Journal:
+    """Appends entries; an entry that is there is never written again.
+
+    Args:
+        path: SQLite file; made if missing.
+
+    Raises:
+        RunError: If the file is damaged or of another schema version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db.execute("PRAGMA synchronous=FULL")
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name='meta'").fetchone():
+                self._create()
+            found = self.meta("schema")
+        except sqlite3.DatabaseError as error:
+            raise RunError(f"{path} is damaged: {error}", remedy="start a new run with --run") from error
+        if found != str(SCHEMA):
+            raise RunError(f"{path} has schema {found}, this bat-core writes {SCHEMA}", remedy="start a new run with --run")
+
+    def _create(self) -> None:
+        self._db.executescript(f"BEGIN; {TABLES} INSERT INTO meta VALUES ('schema', '{SCHEMA}'); COMMIT;")
+
+    def meta(self, key: str) -> str | None:
+        """Return a property of the run, None if it isn't set."""
+        row = self._db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a property that has not been set."""
+        self._db.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+
+    def get(self, key: str) -> JsonObject | None:
+        """Return the entry called `key`, None if that phase isn't finished."""
+        row = self._db.execute("SELECT payload FROM entries WHERE key=?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def once(self, key: str, work: Callable[[], JsonObject]) -> JsonObject:
+        """Return the entry called `key`; if it is missing, do the work and append it."""
+        found = self.get(key)
+        if found is not None:
+            return found
+        began = time.monotonic()
+        payload = work()
+        values = (key, canonical_json(payload), time.monotonic() - began)
+        self._db.execute("INSERT INTO entries (key, payload, seconds) VALUES (?, ?, ?)", values)
+        return payload
+
+    def entries(self) -> list[tuple[str, JsonObject]]:
+        """Return all entries in order."""
+        return [(key, json.loads(payload)) for key, payload in self._db.execute("SELECT key, payload FROM entries ORDER BY id")]
+
+    def seconds(self) -> dict[str, float]:
+        """Return seconds by kind of phase (the part of the key before `:`), over all sittings."""
+        totals: dict[str, float] = {}
+        for key, seconds in self._db.execute("SELECT key, seconds FROM entries ORDER BY id"):
+            kind = key.partition(":")[0]
+            totals[kind] = round(totals.get(kind, 0.0) + seconds, 2)
+        return totals
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()

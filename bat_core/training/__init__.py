@@ -1,0 +1,1 @@
+"""Policy checkpoints, tiny base policies, SFT and GRPO on TRL, KL."""
