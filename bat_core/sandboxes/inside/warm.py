@@ -8,6 +8,7 @@ import importlib
 import io
 import linecache
 import os
+import random
 import sys
 import threading
 import traceback
@@ -22,6 +23,8 @@ def preload(modules: Sequence[str]) -> dict[str, Any]:
     """Import `modules`; return what a program finds bound already: their top-level packages by name."""
     for name in modules:
         importlib.import_module(name)
+    if "numpy" in sys.modules:
+        importlib.import_module("numpy.random")  # it comes late by itself, and then isn't ours to seed
     tops = {name.partition(".")[0] for name in modules}
     gc.collect()
     gc.freeze()  # a collection in a fork needn't touch, and so copy, the pages of what is shared
@@ -95,9 +98,8 @@ def _writer(handle: int) -> io.BufferedWriter:
 
 def _fresh_luck() -> None:
     """Seed the global generators with 0, as the hash seed is: a call's output depends on its source alone."""
-    if "random" in sys.modules:
-        sys.modules["random"].seed(0)
-    if "numpy" in sys.modules and "numpy.random" in sys.modules:
+    random.seed(0)
+    if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed(0)
 
 
