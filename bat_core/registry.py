@@ -10,6 +10,7 @@ import difflib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -90,33 +91,27 @@ def find(kind: str, name: str) -> Found:
     names = [f.name for f in everything]
     near = difflib.get_close_matches(name, names, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise PluginError(f"no plugin named {name!r} of kind {kind}", remedy=f"{hint}installed: {', '.join(names) or 'none'}")
+    known = ", ".join(names) or "none"
+    raise PluginError(f"no plugin named {name!r} of kind {kind}", remedy=f"{hint}installed: {known}")
 
 
 def _load(found: Found) -> Any:
+    """Return what the entry point names; of several of that name only this one is imported."""
     from stevedore.driver import DriverManager
-    from stevedore.exception import NoMatches
+
+    class Chosen(DriverManager):  # type: ignore[misc]
+        def list_entry_points(self) -> list[EntryPoint]:
+            return [found.entry]
 
     failure: list[BaseException] = []
-    mine = {f.target for f in installed(found.kind) if f.name == found.name}
 
-    def failed(_manager: Any, entry: EntryPoint, error: BaseException) -> None:
-        if entry.value == found.target:
-            failure.append(error)
-
-    def choose(_namespace: str, _name: str, extensions: Sequence[Any]) -> Any:
-        return next(e for e in extensions if e.entry_point.value == found.target)
+    def failed(_manager: Any, _entry: EntryPoint, error: BaseException) -> None:
+        failure.append(error)
 
     try:
-        manager: Any = DriverManager(
-            f"bat_core.{found.kind}", found.name, on_load_failure_callback=failed, conflict_resolver=choose
-        )
-        candidates = [e.plugin for e in manager.extensions if e.entry_point.value == found.target]
-    except NoMatches:
-        candidates = []
-    if candidates:
-        return candidates[0]
-    cause = failure[0] if failure else LookupError(f"not among {sorted(mine)}")
+        return Chosen(f"bat_core.{found.kind}", found.name, on_load_failure_callback=failed).driver
+    except Exception as error:  # noqa: BLE001  # boundary: a foreign module may raise anything while it is imported
+        cause = failure[0] if failure else error
     raise PluginError(
         f"{found} failed to import: {type(cause).__name__}: {cause}",
         remedy=f"mend or reinstall it: pip install --force-reinstall {found.distribution}",
@@ -138,8 +133,11 @@ def _load_target(kind: str, target: str) -> Any:
     entry = EntryPoint(target, target, f"bat_core.{kind}")
     try:
         return entry.load()
-    except (ImportError, AttributeError) as error:
-        raise PluginError(f"{kind} {target!r} failed to import: {error}", remedy="check the module and class name") from error
+    except Exception as error:  # boundary: a foreign module may raise anything while it is imported
+        raise PluginError(
+            f"{kind} {target!r} failed to import: {type(error).__name__}: {error}",
+            remedy="check the module and class name",
+        ) from error
 
 
 def load_domain(name: str) -> Any:
@@ -149,18 +147,33 @@ def load_domain(name: str) -> Any:
         PluginError: If it is missing, broken, or written for another hook API.
     """
     cls = load("domains", name)
-    major = str(getattr(cls, "api", "0")).split(".")[0]
-    if major != HOOKSPEC_VERSION.split(".")[0]:
+    api = str(getattr(cls, "api", "none"))
+    if api.split(".")[0] != HOOKSPEC_VERSION.split(".")[0]:
         raise PluginError(
-            f"domain {name!r} ({cls.__module__}) was written for hook API {cls.api}; this bat-core speaks {HOOKSPEC_VERSION}",
+            f"domain {name!r} ({cls.__module__}) was written for hook API {api}; "
+            f"this bat-core speaks {HOOKSPEC_VERSION}",
             remedy="install a matching version of the domain or of bat-core",
         )
-    return cls()
+    try:
+        return cls()
+    except Exception as error:  # boundary: a foreign constructor may raise anything
+        raise PluginError(
+            f"domain {name!r} ({cls.__module__}:{cls.__qualname__}) can't be made: {type(error).__name__}: {error}",
+            remedy="implement its abstract methods, and take no arguments",
+        ) from error
 
 
 def load_all(kind: str) -> list[tuple[Found, Any]]:
     """Return every plugin of a kind, loaded. One that is broken stops: nobody may remove a leakage rule."""
     return [(found, _load(found)) for found in installed(kind)]
+
+
+def _unmarked(observer: object) -> str:
+    """Return the first method that is named like a hook but lacks `@hookimpl`, empty if there is none."""
+    for name in dir(observer):
+        if name.startswith("bat_") and not hasattr(getattr(observer, name), "bat_core_impl"):
+            return name
+    return ""
 
 
 class Observers:
@@ -180,20 +193,25 @@ class Observers:
             self._register(name, make)
 
     def _candidates(self, extra: Sequence[object]) -> list[tuple[str, Callable[[], object]]]:
-        named: list[tuple[str, Callable[[], object]]] = [
-            (found.qualified, lambda found=found: _load(found)()) for found in installed("observers")
-        ]
-        return named + [(type(one).__name__, lambda one=one: one) for one in extra]
+        named: list[tuple[str, Callable[[], object]]] = []
+        for found in installed("observers"):
+            named.append((found.qualified, partial(_observer, found)))
+        for number, one in enumerate(extra, 1):
+            named.append((f"{type(one).__name__}#{number}", partial(_same, one)))
+        return named
 
     def _register(self, name: str, make: Callable[[], object]) -> None:
         try:
-            self._manager.register(make(), name)
+            observer = make()
+            if unmarked := _unmarked(observer):
+                raise PluginError(f"{type(observer).__name__}.{unmarked} lacks @hookimpl", remedy="mark it")
+            self._manager.register(observer, name)
             self._manager.check_pending()
         except Exception as error:  # boundary: a foreign observer must not stop a run
             if self._manager.has_plugin(name):
                 self._manager.unregister(name=name)
             if self._strict:
-                raise PluginError(f"observer {name} is not usable: {error}", remedy="mend it or unset BAT_STRICT_PLUGINS") from error
+                raise _strictly(f"observer {name} is not usable: {error}") from error
             logger.warning("observer {} skipped: {}", name, error)
             self.dropped.append(name)
 
@@ -203,12 +221,12 @@ class Observers:
             name = str(implementation.plugin_name)
             try:
                 implementation.function(**{key: values[key] for key in implementation.argnames})
-            except Exception as error:  # boundary: a foreign observer must not stop a run
+            except Exception as error:  # noqa: BLE001  # boundary: a foreign observer must not stop a run
                 self._failed(name, event, error)
 
     def _failed(self, name: str, event: str, error: Exception) -> None:
         if self._strict:
-            raise PluginError(f"observer {name} raised in {event}: {error}", remedy="mend it or unset BAT_STRICT_PLUGINS") from error
+            raise _strictly(f"observer {name} raised in {event}: {error}") from error
         self._failures[name] = self._failures.get(name, 0) + 1
         if self._failures[name] == 1:
             logger.opt(exception=error).warning("observer {} raised in {}", name, event)
@@ -216,3 +234,16 @@ class Observers:
             logger.warning("observer {} dropped after three failures", name)
             self._manager.unregister(name=name)
             self.dropped.append(name)
+
+
+def _observer(found: Found) -> object:
+    loaded = _load(found)
+    return loaded() if isinstance(loaded, type) else loaded
+
+
+def _same(one: object) -> object:
+    return one
+
+
+def _strictly(message: str) -> PluginError:
+    return PluginError(message, remedy="mend it or unset BAT_STRICT_PLUGINS")
