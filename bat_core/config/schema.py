@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class Section(BaseModel):
     """A part of the configuration; an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class PolicyConfig(Section):
