@@ -66,24 +66,32 @@ def reward(
     """
     verdicts = [verdict for stage in stages for verdict in stage.verdicts]
     nulls = sum(verdict.passed is None for verdict in verdicts)
-    common = {
-        "evidence": stages[0].evidence if stages else 1.0,
-        "items": len(verdicts),
-        "nulls": nulls,
-        "stages": tuple(stages),
-        "task": task,
-        "breach": breach,
-    }
+    value, reason = _value(stages, agentic, task, e2e=e2e, breach=breach, nulls=nulls)
+    return Reward(
+        value=value,
+        evidence=stages[0].evidence if stages else 1.0,
+        items=len(verdicts),
+        nulls=nulls,
+        stages=tuple(stages),
+        task=task,
+        breach=breach,
+        reason=reason,
+    )
+
+
+def _value(
+    stages: Sequence[StageScore], agentic: float | None, task: float | None, *, e2e: bool, breach: str, nulls: int
+) -> tuple[float | None, str]:
+    """Return the value, and the reason of a null or of a breach."""
     if breach:
-        return Reward(value=0.0, reason=breach, **common)
+        return 0.0, breach
     if nulls:
-        why = next(stage.reason for stage in stages if stage.reason)
-        return Reward(value=None, reason=f"could not be judged: {why}", **common)
+        return None, f"could not be judged: {next(stage.reason for stage in stages if stage.reason)}"
     if not e2e:
-        return Reward(value=stages[0].score, **common)
+        return stages[0].score, ""
     if agentic is None:
-        return Reward(value=None, reason="no stage could be aggregated", **common)
-    return Reward(value=agentic if task is None else 0.5 * agentic + 0.5 * task, **common)
+        return None, "no stage could be aggregated"
+    return (agentic if task is None else 0.5 * agentic + 0.5 * task), ""
 
 
 def unscorable(reason: str) -> Reward:

@@ -75,8 +75,11 @@ class Scorer:
         except BatError:
             raise
         except Exception as error:  # noqa: BLE001  # boundary: a verifier that breaks judges nothing
-            reason = f"verifier {item.verifier} raised {type(error).__name__}: {error}"
-            return ItemVerdict(item=item.id, passed=None, evidence=0.0, reason=reason)
+            return _unjudged(item, f"raised {type(error).__name__}: {error}")
+        if not isinstance(verdict, ItemVerdict):
+            return _unjudged(item, f"returned {type(verdict).__name__} instead of a verdict")
+        if verdict.item != item.id:
+            return _unjudged(item, f"judged {verdict.item!r} instead of {item.id!r}")
         return verdict
 
     def _verifier(self, name: str) -> RubricVerifier:
@@ -85,3 +88,7 @@ class Scorer:
             cls = load("verifiers", kind)
             self._verifiers[kind] = cls(self._checks) if kind == "check" else cls()
         return self._verifiers[kind]
+
+
+def _unjudged(item: RubricItem, what: str) -> ItemVerdict:
+    return ItemVerdict(item=item.id, passed=None, evidence=0.0, reason=f"verifier {item.verifier} {what}")
