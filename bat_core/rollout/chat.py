@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from bat_core.errors import CheckpointError
+from bat_core.model.base import canonical_json
 from bat_core.model.message import Message, ToolCall, ToolSpec
 
 HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
@@ -97,8 +98,15 @@ class ChatFormat:
 
 
 def _call(text: str) -> ToolCall | None:
+    """Return the call that `text` spells; None if it isn't one, or can't be sent on as UTF-8 JSON."""
     try:
-        plain = json.loads(text)
-        return ToolCall(name=plain["name"], arguments=plain["arguments"])
-    except (ValueError, KeyError, TypeError):
+        plain = json.loads(text, parse_constant=_no_constant)
+        call = ToolCall(name=plain["name"], arguments=plain["arguments"])
+        canonical_json(call).encode()
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
+    return call
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

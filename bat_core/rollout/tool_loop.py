@@ -75,6 +75,10 @@ def cut(text: str, limit: int) -> str:
     """Return `text`, or its head and tail with a note of how much is missing between them."""
     if len(text) <= limit:
         return text
-    note = f"\n[{len(text) - limit} characters cut]\n"
-    keep = max(0, limit - len(note))
-    return text[: keep - keep // 2] + note + text[len(text) - keep // 2 :]
+    keep = max(0, limit - len(_note(len(text))))
+    head, tail = text[: keep - keep // 2], text[len(text) - keep // 2 :]
+    return (head + _note(len(text) - keep) + tail)[:limit]
+
+
+def _note(missing: int) -> str:
+    return f"\n[{missing} characters cut]\n"
