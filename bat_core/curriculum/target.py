@@ -18,21 +18,26 @@ class Target(NamedTuple):
     reason: str
 
 
-def choose_target(history: History, stages: Sequence[Stage]) -> Target:
+def choose_target(history: History, stages: Sequence[Stage], *, restart: bool = False) -> Target:
     """Return the stage that regressed most after a round that was not promoted, else the weakest one.
 
     Ties go to the earliest stage. A stage without a score is not chosen.
+
+    Args:
+        history: What was decided so far.
+        stages: In order of the workflow.
+        restart: Whether a round after a held one starts from theta* instead of the candidate.
     """
     if history.rounds and history.rounds[-1].decision.outcome != "promoted":
         regressed = _most_regressed(history.rounds[-1].diagnosis, stages)
         if regressed is not None:
             return regressed
-    return _weakest(_current(history), stages)
+    return _weakest(_current(history, restart), stages)
 
 
-def _current(history: History) -> Diagnosis:
+def _current(history: History, restart: bool) -> Diagnosis:
     """Return the diagnosis of the policy that the next round starts from."""
-    if history.rounds and history.rounds[-1].decision.outcome != "rolled_back":
+    if history.rounds and history.rounds[-1].decision.outcome == "held" and not restart:
         return history.rounds[-1].diagnosis
     return history.best
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from bat_core.config.schema import Config
 from bat_core.curriculum.gate import checks, gain_of
@@ -14,6 +15,7 @@ from bat_core.model.history import History
 from bat_core.model.mixture import Mixture
 from bat_core.model.stage import Stage
 
+Outcome = Literal["promoted", "held", "rolled_back"]
 FATAL = ("catastrophic", "finite", "kl")
 
 
@@ -29,7 +31,7 @@ class WeakestStage(CurriculumPolicy):
 
     def prescribe(self, history: History, stages: Sequence[Stage]) -> Mixture:
         """Return the next mixture."""
-        target = choose_target(history, stages)
+        target = choose_target(history, stages, restart=self._config.gate.on_hold == "restart")
         shares, groups = self._config.mixture, self._config.train.groups
         return Mixture(
             round=len(history.rounds) + 1,
@@ -45,14 +47,14 @@ class WeakestStage(CurriculumPolicy):
 
     def decide(self, history: History, diagnosis: Diagnosis, signals: Signals, stages: Sequence[Stage]) -> Decision:
         """Return the decision on a candidate, and whether the run is over."""
-        found = checks(diagnosis, signals, stages, self._config.gate)
+        found = checks(diagnosis, history.best, signals, stages, self._config.gate)
         gain = gain_of(diagnosis)
         outcome, reason = self._outcome(history, found, gain, signals)
         number = len(history.rounds) + 1
         last = number >= self._config.loop.rounds
         return Decision(
             round=number,
-            outcome=outcome,  # type: ignore[arg-type]
+            outcome=outcome,
             gain=gain,
             checks=tuple(found),
             reason=reason,
@@ -62,14 +64,16 @@ class WeakestStage(CurriculumPolicy):
 
     def _outcome(
         self, history: History, found: Sequence[Check], gain: float | None, signals: Signals
-    ) -> tuple[str, str]:
+    ) -> tuple[Outcome, str]:
         broken = [check for check in found if not check.ok]
         fatal = [check for check in broken if check.name in FATAL]
         if fatal:
             return "rolled_back", signals.reason or f"{fatal[0].name} {_said(fatal[0])}"
         if gain is not None and gain > 0 and not broken:
             return "promoted", f"gain {100 * gain:+.1f} points over the best so far"
-        why = f"{broken[0].name} {_said(broken[0])}" if broken else f"gain {100 * (gain or 0):+.1f} points is not above 0"
+        why = f"gain {100 * (gain or 0):+.1f} points is not above 0"
+        if broken:
+            why = f"{broken[0].name} {_said(broken[0])}"
         waiting = 1 + _held_since(history)
         if waiting >= self._config.gate.patience:
             return "rolled_back", f"{waiting} rounds without a promotion; {why}"
