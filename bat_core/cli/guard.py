@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -24,6 +25,8 @@ def guarded(command: Callable[..., Any], *, debug: bool) -> Callable[..., Any]:
             if debug:
                 raise
             _leave(str(error), 2)
+        except BrokenPipeError:
+            _silence()
         except OSError as error:
             if debug:
                 raise
@@ -39,6 +42,12 @@ def _system(error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"no permission{where}: {error.strerror}; choose another --run or mend the rights"
     return f"{error.strerror or error}{where}; run with --debug for details"
+
+
+def _silence() -> NoReturn:
+    """Leave without a word: whoever read our output, such as `head`, has had enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise SystemExit(0)
 
 
 def _leave(message: str, code: int) -> NoReturn:
