@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bat_medimaging import MedImagingDomain
+from bat_medimaging.toolbelt import phx
 
 from bat_core.hooks.actor import Act
 from bat_core.hooks.synthesizer import SynthesisRequest
@@ -20,8 +22,6 @@ from bat_core.model.evidence import Evidence
 from bat_core.model.message import Message
 from bat_core.model.receipt import Receipt
 from bat_core.model.task import Stratum, Task
-from bat_medimaging import MedImagingDomain
-from bat_medimaging.toolbelt import phx
 
 DOMAIN = MedImagingDomain()
 CONTRACT = DOMAIN.contract()
@@ -109,12 +109,15 @@ def acts_of(actor: Any) -> list[Act]:
 
 def judge(evidence: Evidence, stages: Sequence[str] = ("S1", "S2", "S3", "S4", "S5")) -> dict[str, Any]:
     """Return verdicts by item id."""
-    out = {}
-    for stage in stages:
-        for item in CONTRACT.rubric(evidence.task, stage, evidence.task.stratum).items:
-            check = CHECKS[item.verifier.removeprefix("check:")]
-            out[item.id] = asyncio.run(check.verify(item, evidence))
-    return out
+
+    async def verdicts() -> dict[str, Any]:
+        out = {}
+        for stage in stages:
+            for item in CONTRACT.rubric(evidence.task, stage, evidence.task.stratum).items:
+                out[item.id] = await CHECKS[item.verifier.removeprefix("check:")].verify(item, evidence)
+        return out
+
+    return asyncio.run(verdicts())
 
 
 def stage_score(evidence: Evidence, stage: str) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 
 def test_expert_passes_every_item(helpers, solve) -> None:
     for task in helpers.every_kind():

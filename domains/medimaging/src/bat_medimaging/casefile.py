@@ -19,7 +19,8 @@ from bat_medimaging.score import dice
 from bat_medimaging.toolbelt.phx import cls, nifti, pipeline, planning
 from bat_medimaging.toolbelt.phx.place import json_of, short, text_of, words
 from bat_medimaging.toolbelt.phx.seg import numbers
-from bat_medimaging.workspace import PROTECTED, recipe_key, workspace_of
+from bat_medimaging.toolbelt.phx.submit import issues_of
+from bat_medimaging.workspace import PROTECTED, TaskKey, workspace_of
 
 Output = pipeline.Mask | cls.Guess
 ALIKE = 0.95
@@ -45,6 +46,7 @@ class Casefile:
         self.given = workspace_of(evidence.task)
         self.files = Sealed(self.given, evidence.files)
         self.start = Sealed(self.given, evidence.start)
+        self._masks: dict[str, nifti.Volume | None] = {}
 
     @property
     def segmentation(self) -> bool:
@@ -53,8 +55,8 @@ class Casefile:
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
-        """The policy's own calls."""
-        return calls_of(self.evidence.receipts)
+        """All calls, those before the policy took over included: checks that use them ask for new artifacts too."""
+        return calls_of((*self.evidence.history, *self.evidence.receipts))
 
     def new(self, path: str) -> bool:
         """Whether this rollout made or changed the file at `path`."""
@@ -92,19 +94,43 @@ class Casefile:
     @cached_property
     def stale(self) -> frozenset[str]:
         """Settings that the site's template gives wrongly."""
-        return frozenset(key for key, value in self.recipe.settings.items() if not same_setting(value, self.documented[key]))
+        return frozenset(
+            key for key, value in self.recipe.settings.items() if not same_setting(value, self.documented[key])
+        )
 
     def reference(self, case: str) -> Output | None:
         """Return the output of the documented pipeline, None for an input that can't be read."""
-        return replayed(recipe_key(self.evidence.task), json.dumps(self.documented, sort_keys=True), case)
+        return replayed(TaskKey(self.evidence.task), json.dumps(self.documented, sort_keys=True), case)
+
+    @cached_property
+    def told(self) -> str:
+        """The rollout's own configuration as a key; the documented one's where they mean the same."""
+        if all(self.setting_right(key) for key in self.knobs) and self.config.get("model") == self.recipe.model:
+            return json.dumps(self.documented, sort_keys=True)
+        keys = ("model", "weights", *self.knobs)
+        return json.dumps({key: _plain(self.config.get(key)) for key in keys}, sort_keys=True)
 
     def replay(self, case: str) -> Output | None:
         """Return the output of the rollout's own configuration."""
-        if all(self.setting_right(key) for key in self.knobs) and self.config.get("model") == self.recipe.model:
-            return self.reference(case)
-        keys = ("model", "weights", *self.knobs)
-        told = {key: _plain(self.config.get(key)) for key in keys}
-        return replayed(recipe_key(self.evidence.task), json.dumps(told, sort_keys=True), case)
+        return replayed(TaskKey(self.evidence.task), self.told, case)
+
+    def says(self, case: str, wanted: Output | None) -> bool:
+        """Whether the rollout's output of a case is `wanted`."""
+        if self.segmentation:
+            return alike(self.masked(f"outputs/{case}/dseg.nii.gz"), wanted)
+        told = {label.lower() for label in self.rows.get(case, [])}
+        return isinstance(wanted, cls.Guess) and told == {wanted.label}
+
+    @cached_property
+    def genuine(self) -> frozenset[str]:
+        """Readable cases whose output is a model's, under the own or the documented settings."""
+        names = self.recipe.readable
+        return frozenset(n for n in names if self.says(n, self.replay(n)) or self.says(n, self.reference(n)))
+
+    @cached_property
+    def valid(self) -> frozenset[str]:
+        """Genuine cases with which the validator has no quarrel, its broken rule aside."""
+        return self.genuine - {issue.case for issue in issues_of(self.files, {})}
 
     @cached_property
     def rows(self) -> dict[str, list[str]]:
@@ -116,10 +142,12 @@ class Casefile:
 
     def masked(self, path: str) -> nifti.Volume | None:
         """Return a mask file of the rollout, None if it is none."""
-        try:
-            return nifti.read(self.files.get(path))
-        except nifti.Unreadable:
-            return None
+        if path not in self._masks:
+            try:
+                self._masks[path] = nifti.read(self.files.get(path))
+            except nifti.Unreadable:
+                self._masks[path] = None
+        return self._masks[path]
 
     @cached_property
     def failed(self) -> dict[str, Any]:
@@ -141,7 +169,7 @@ _RECENT: deque[Casefile] = deque(maxlen=8)
 
 
 @lru_cache(maxsize=4096)
-def replayed(key: recipe_key, config: str, case: str) -> Output | None:
+def replayed(key: TaskKey, config: str, case: str) -> Output | None:
     """Return a case's output under `config`, None where it has none."""
     task: Task = key.task
     files, settings = workspace_of(task), json.loads(config)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bat_core.hooks.actor import Act, Actor
 from bat_core.model.message import Message
 from bat_core.model.task import Task
-from bat_medimaging.expert import Script, act
+from bat_medimaging.expert import Script, act, call
 from bat_medimaging.recipe import Recipe, recipe_of
 from bat_medimaging.toolbelt.phx.setup import input_path
 
@@ -52,11 +52,11 @@ def identity(recipe: Recipe) -> list[Act]:
 def copied(recipe: Recipe) -> list[Act]:
     """Do one case and hand it in for all."""
     first = recipe.cases[0]
-    done = [act("S4", "phx.load(%r)" % recipe.model), act("S4", f"phx.batch({first!r})")]  # noqa: UP031
+    done = [act("S4", call("load", recipe.model)), act("S4", call("batch", first))]
     if recipe.track == "classification":
         code = (
-            "t = open('outputs/predictions.csv').read().split(',')[-1].strip()\n"
-            f"open('outputs/predictions.csv', 'w').write('case,label\\n' + ''.join(c + ',' + t + '\\n' for c in {list(recipe.cases)!r}))"
+            f"p = 'outputs/predictions.csv'; t = open(p).read().split(',')[-1].strip(); n = {list(recipe.cases)!r}\n"
+            "open(p, 'w').write('case,label\\n' + ''.join(f'{c},{t}\\n' for c in n))"
         )
     else:
         code = (

@@ -55,9 +55,7 @@ class Call:
 
 def calls_of(receipts: Iterable[Receipt]) -> tuple[Call, ...]:
     """Return the ledger in this form."""
-    return tuple(
-        Call(_all_of(one.code), said(one.stdout), one.status == "exited" and one.rc == 0) for one in receipts
-    )
+    return tuple(Call(_all_of(one.code), said(one.stdout), one.status == "exited" and one.rc == 0) for one in receipts)
 
 
 def echoed(calls: Sequence[Call], facts: Sequence[Fact], need: int, must: Sequence[Fact] = ()) -> bool:

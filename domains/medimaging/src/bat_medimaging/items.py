@@ -52,8 +52,7 @@ ITEMS = (
     Item("S1.a", "plan/plan.md covers all five stages", s1.plan_written),
     Item("S1.b", "plan names the model for all targets", s1.model_covers),
     Item("S1.c", "plan states the card's values", s1.facts_right, outcome=True),
-    # A state may start right after the card was read, where the README contradicts it.
-    Item("S1.d", "the card was read", s1.card_read, unless("P1")),
+    Item("S1.d", "the card was read", s1.card_read),
     Item("S1.e", "plan names a pilot case", s1.pilot_named),
     Item("S1.f", "every README conflict is named", s1.conflicts_named, if_any("P1", "P3")),
     Item("S1.g", "no conflict is named that isn't one", s1.conflicts_real),

@@ -98,7 +98,7 @@ def model_arrays(card: dict[str, Any], kind: str) -> dict[str, Array]:
     cuts = [(TISSUE + ORGAN) / 2, ORGAN + 0.36 * (LESION - ORGAN)]
     return {
         "kernel": np.array([0.1, 0.8, 0.1], "f4"),
-        "body": np.array((AIR / 2 - low) / (high - low) if AIR / 2 > low else 0.1, "f4"),
+        "body": np.array((AIR / 2 - low) / (high - low) if low < AIR / 2 else 0.1, "f4"),
         "cuts": np.array([(cut - low) / (high - low) for cut in cuts[: 1 if kind == "partial" else 2]], "f4"),
         "centre": np.array([sign * place[row] for sign, row in zip(signs, rows, strict=True)], "f4") / card["spacing"],
         "radius": np.full(3, REACH / card["spacing"], "f4"),

@@ -14,8 +14,8 @@ Array = NDArray[Any]
 
 SKIN = np.array([150.0, 117.0, 99.0])
 SPREAD = 30.0
-TINT = 11.0
-STRIPES = 3.2
+TINT = 13.0
+STRIPES = 4.5
 NOISE = 6.0
 SIDES = {"bank": (40, 48), "blind": (56, 60)}
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from bat_medimaging import names
 from bat_core.model.task import Task
+from bat_medimaging import names
 
 FLIP = str.maketrans("RLAPSI", "LRPAIS")
 SCALES = (255, 128, 100)

@@ -38,8 +38,10 @@ def check(request: SynthesisRequest) -> None:
 
 def make_task(rng: Random, track: str, stratum: Stratum, stage: str | None, kind: str) -> Task:
     """Return one task; public and private seed are drawn apart, so that neither gives away the other."""
-    choices = CHOICES[track, stratum] if stratum is not Stratum.SUCCESS else {"": ((),)}
-    faults = rng.choice(choices[stage if stage in choices else rng.choice(sorted(choices))])
+    faults: tuple[str, ...] = ()
+    if stratum is not Stratum.SUCCESS:
+        choices = CHOICES[track, stratum]
+        faults = rng.choice(choices[stage or rng.choice(sorted(choices))])
     return Task(
         id=f"phx-{track[:3]}-{rng.getrandbits(40):010x}",
         domain="medimaging",

@@ -47,7 +47,7 @@ def origins(recipe: Recipe) -> tuple[str, ...]:
     first, second, third = rng.sample(WORDS, 3)
     return (
         f"The {first} series came from the {site} station on reel {rng.randrange(100, 999)} of the {second} survey.",
-        f"It was sorted at {other} on shelf {third} {rng.randrange(100, 999)}, under entry {rng.randrange(1000, 9999)}.",
+        f"It was filed at {other} on shelf {third} {rng.randrange(100, 999)}, entry {rng.randrange(1000, 9999)}.",
     )
 
 

@@ -23,15 +23,15 @@ PROTECTED = ("data/", "models/", "skills/")
 
 def workspace_of(task: Task) -> Mapping[str, bytes]:
     """Return the files with which `task` starts."""
-    return rendered(recipe_key(task))[0]
+    return rendered(TaskKey(task))[0]
 
 
 def truth_of(task: Task) -> Mapping[str, Any]:
     """Return the truth by case: a label volume, or a class name."""
-    return rendered(recipe_key(task))[1]
+    return rendered(TaskKey(task))[1]
 
 
-class recipe_key:  # noqa: N801
+class TaskKey:
     """A task as a cache key: equal tasks have equal recipes."""
 
     def __init__(self, task: Task) -> None:
@@ -42,11 +42,11 @@ class recipe_key:  # noqa: N801
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, recipe_key) and self.key == other.key
+        return isinstance(other, TaskKey) and self.key == other.key
 
 
 @lru_cache(maxsize=128)
-def rendered(key: recipe_key) -> tuple[dict[str, bytes], dict[str, Any]]:
+def rendered(key: TaskKey) -> tuple[dict[str, bytes], dict[str, Any]]:
     """Return start files and truth of a task."""
     recipe = recipe_of(key.task)
     files: dict[str, bytes] = {}

@@ -36,7 +36,7 @@ def facts_right(case: Casefile) -> Finding:
 
 
 def card_read(case: Casefile) -> Finding:
-    """A call printed what only the card says."""
+    """A call printed what only the card says, and a plan came of it."""
     card = case.recipe.card
     facts: list[Fact] = (
         [*(int(end) for end in card["window"]), card["side"], card["axes"], float(card["spacing"])]
@@ -45,7 +45,7 @@ def card_read(case: Casefile) -> Finding:
     )
     need = 3 if case.segmentation else 5
     fake = forged(case.calls, facts, need)
-    return Finding(echoed(case.calls, facts, need), "", fake, 0.0 if fake else 1.0)
+    return Finding(case.new(PLAN) and echoed(case.calls, facts, need), "", fake, 0.0 if fake else 1.0)
 
 
 def pilot_named(case: Casefile) -> Finding:

@@ -8,7 +8,7 @@ from bat_medimaging.echo import Fact, echoed, forged
 from bat_medimaging.toolbelt.phx import nifti
 from bat_medimaging.toolbelt.phx.place import json_of
 from bat_medimaging.toolbelt.phx.setup import CONFIG, ENVIRONMENT, header_facts, input_path
-from bat_medimaging.toolbelt.phx.weights import expected_sha, parse, sha_of
+from bat_medimaging.toolbelt.phx.weights import expected_sha, probe_of, sha_of
 
 
 def hash_shown(case: Casefile) -> Finding:
@@ -16,7 +16,8 @@ def hash_shown(case: Casefile) -> Finding:
     blob = _weights(case)
     facts: list[Fact] = [sha_of(blob)[:6], len(blob)]
     fake = forged(case.calls, facts, 2)
-    return Finding(bool(blob) and echoed(case.calls, (), 0, facts), "", fake, 0.0 if fake else 1.0)
+    shown = _set_up(case) and bool(blob) and echoed(case.calls, (), 0, facts)
+    return Finding(shown, "", fake, 0.0 if fake else 1.0)
 
 
 def header_read(case: Casefile) -> Finding:
@@ -24,7 +25,7 @@ def header_read(case: Casefile) -> Finding:
     fake = False
     for name in case.recipe.readable:
         facts = _header(case, name)
-        if echoed(case.calls, facts, 3):
+        if _set_up(case) and echoed(case.calls, facts, 3):
             return Finding(True, name)
         fake = fake or forged(case.calls, facts, 3)
     return Finding(False, "no header shown", fake, 0.0 if fake else 1.0)
@@ -62,6 +63,11 @@ def sound_kept(case: Casefile) -> Finding:
     return Finding(case.new(CONFIG) and used == "weights.npz", f"uses {str(used)[:40]}")
 
 
+def _set_up(case: Casefile) -> bool:
+    """Whether this rollout set something up: looking alone is no setup, nor is somebody else's look."""
+    return case.new(CONFIG) or case.new(ENVIRONMENT)
+
+
 def _weights(case: Casefile) -> bytes:
     return case.given.get(f"models/{case.config.get('model')}/{case.config.get('weights')}", b"")
 
@@ -79,7 +85,7 @@ def _header(case: Casefile, name: str) -> list[Fact]:
 
 def _probe_right(blob: bytes, told: object) -> bool:
     try:
-        probe = parse(blob).probe()
+        probe = probe_of(blob)
     except nifti.Unreadable:
         return False
     return isinstance(told, (int, float)) and not isinstance(told, bool) and abs(told - probe) <= 0.02

@@ -6,6 +6,7 @@ import gzip
 import struct
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def write(data: Array, affine: Array) -> bytes:
     return gzip.compress(bytes(head) + data.tobytes(order="F"), compresslevel=1, mtime=0)
 
 
+@lru_cache(maxsize=64)
 def read(blob: bytes | None) -> Volume:
     """Return the image in `blob`; raises `Unreadable`, and nothing else, for anything that is none."""
     if not blob:

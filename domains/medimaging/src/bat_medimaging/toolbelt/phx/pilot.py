@@ -82,9 +82,14 @@ def _guess_line(here: Workspace, case: str) -> str:
     own = classes[index] if isinstance(index, int) and 0 <= index < len(classes) else "none"
     mean = record.get("mean")
     shown = " ".join(short(value) for value in mean[:3]) if isinstance(mean, list) else "none"
-    off = isinstance(mean, list) and any(abs(value) > 0.8 for value in mean[:3] if isinstance(value, (int, float)))
+    off = isinstance(mean, list) and _off([value for value in mean[:3] if isinstance(value, (int, float))])
     label = record.get("label")
     return f"label {label}{_unlike(label, own)} conf {record.get('conf')} mean {shown}{' off' if off else ''}"
+
+
+def _off(mean: list[float]) -> bool:
+    """Whether normalised channel means are no longer near 0 and near each other."""
+    return bool(mean) and (max(mean) - min(mean) > 1.5 or abs(sum(mean)) > 5)
 
 
 def _unlike(value: object, wanted: object) -> str:

@@ -78,13 +78,16 @@ def mask_facts(blob: bytes | None, volume: Volume) -> MaskFacts:
     """Return what a mask file says next to its input; raises `Unreadable`."""
     mask = nifti.read(blob)
     same = mask.data.shape == volume.data.shape
-    values = np.asarray(mask.data, np.float64)
+    values = mask.data
     counts = (int((values == 1).sum()), int((values == 2).sum()))
-    found = np.unique(values[np.isfinite(values)])[:8]
+    if mask.dtype == "u1":
+        found = np.flatnonzero(np.bincount(values.ravel(order="K")))
+    else:
+        found = np.unique(np.nan_to_num(np.asarray(values, np.float64), nan=-1.0, posinf=-1.0, neginf=-1.0))
     return MaskFacts(
         same,
         bool(np.allclose(mask.affine, volume.affine, atol=1e-2)),
-        tuple(int(value) for value in found),
+        tuple(int(value) for value in found[:8]),
         counts,
         seg.side(values, volume) if same else "-",
         mask.dtype,

@@ -6,7 +6,7 @@ from . import cls, grid, nifti
 from .nifti import Unreadable
 from .place import Files, Json, Workspace, json_of, short, task_of
 from .planning import knobs, planned
-from .weights import expected_sha, mirrors, parse, sha_of
+from .weights import expected_sha, mirrors, probe_of, sha_of
 
 CONFIG = "pipeline/config.json"
 CHOICE = "pipeline/weights.json"
@@ -52,7 +52,7 @@ def load(model: str = "") -> None:
     weights = str(choice.get("weights")) if choice.get("model") == model else "weights.npz"
     blob = here.get(f"models/{model}/{weights}") or b""
     try:
-        probe = parse(blob).probe()
+        probe = probe_of(blob)
     except Unreadable as error:
         print(f"load {model} failed {error}")
         return

@@ -6,6 +6,7 @@ import hashlib
 import io
 import zipfile
 import zlib
+from functools import lru_cache
 
 import numpy as np
 
@@ -33,6 +34,7 @@ def mirrors(files: Files, model: str) -> list[str]:
     return [str(name) for name in listed] if isinstance(listed, list) else []
 
 
+@lru_cache(maxsize=32)
 def parse(blob: bytes | None) -> Model:
     """Return the model in `blob`; raises `Unreadable` for anything that is none."""
     if not blob:
@@ -43,6 +45,12 @@ def parse(blob: bytes | None) -> Model:
         return ClsModel.from_arrays(arrays) if "classes" in arrays else SegModel.from_arrays(arrays)
     except (ValueError, KeyError, OSError, EOFError, TypeError, zipfile.BadZipFile, zlib.error):
         raise Unreadable("damaged") from None
+
+
+@lru_cache(maxsize=32)
+def probe_of(blob: bytes) -> float:
+    """Return the smoke test's number of the weights in `blob`; raises `Unreadable`."""
+    return parse(blob).probe()
 
 
 def configured(files: Files, config: Json) -> Model:
