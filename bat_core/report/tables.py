@@ -14,6 +14,7 @@ from bat_core.report.reading import Round, Run
 from bat_core.report.wording import NOT_YET, duration, gain, missing, number, points
 
 SCORES = ("overall", "agentic", "task", "finished")
+POOLS = ("target", "mix", "e2e")
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _round(one: Round) -> RoundRow:
         number=one.number,
         target=one.mixture.target,
         why=one.mixture.reason,
-        mixture=", ".join(f"{pool} {count}" for pool, count in one.mixture.groups.items()),
+        mixture=_groups(one.mixture.groups),
         reward=number(training.reward_mean) if training else NOT_YET,
         kl=number(training.kl, 4) if training else NOT_YET,
         k3=number(training.kl_k3, 4) if training else NOT_YET,
@@ -124,6 +125,12 @@ def _round(one: Round) -> RoundRow:
         reason=decision.reason if decision else "",
         checks=[_check(check) for check in decision.checks] if decision else [],
     )
+
+
+def _groups(groups: Mapping[str, int]) -> str:
+    """Return groups by pool in the method's order; the journal sorts keys by name."""
+    order = [pool for pool in POOLS if pool in groups] + [pool for pool in groups if pool not in POOLS]
+    return ", ".join(f"{pool} {groups[pool]}" for pool in order)
 
 
 def _check(check: Check) -> CheckRow:
