@@ -7,16 +7,20 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self, cast
 
 from pydantic import ValidationError
 
+from bat_core import errors
 from bat_core.errors import EvaluatorError
+from bat_core.evaluate.declared import undeclared
 from bat_core.hooks.evaluator import EvalProgress
 from bat_core.leakage import frames
 from bat_core.model.diagnosis import Diagnosis
 from bat_core.model.training import PolicyRef
 
+ERRORS = frozenset(name for name, value in vars(errors).items() if isinstance(value, type))
+"""The words for a failure that may cross: the names in our tree of errors."""
 LARGEST = 64 * 1024
 """Bytes of an answer; a Diagnosis is far smaller."""
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "BAT_PLUGINS")
@@ -34,6 +38,7 @@ class EvaluatorProcess:
 
     def __init__(self, domain: str, suite: str, settings: Mapping[str, Any], folder: Path) -> None:
         self._opening = {"domain": domain, "suite": suite, "settings": dict(settings)}
+        self._domain = domain
         self._suite = suite
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -50,12 +55,25 @@ class EvaluatorProcess:
         while True:
             answer = self._receive(process)
             if "progress" in answer:
-                progress(*answer["progress"])
+                progress(*self._counts(answer["progress"]))
                 continue
             try:
-                return Diagnosis.model_validate(answer.get("diagnosis"))
+                diagnosis = Diagnosis.model_validate(answer.get("diagnosis"))
             except ValidationError as error:
                 raise self._failed("sent something that is not a Diagnosis") from error
+            if diagnosis.policy != policy.digest or diagnosis.against != (against.digest if against else None):
+                raise self._failed("sent the Diagnosis of other policies")
+            if undeclared(diagnosis, self._domain):
+                raise self._failed("sent a Diagnosis with names that its domain does not declare")
+            return diagnosis
+
+    def _counts(self, value: Any) -> tuple[int, int]:
+        """Return progress as two whole numbers: nothing else may cross on the way to a Diagnosis."""
+        match value:
+            case [int(done), int(total)]:
+                return done, total
+            case _:
+                raise self._failed("sent progress that is not two counts")
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -77,18 +95,19 @@ class EvaluatorProcess:
     def _send(self, process: subprocess.Popen[bytes], value: Any) -> None:
         assert process.stdin is not None
         try:
-            frames.write(process.stdin, value)
+            frames.write(cast(BinaryIO, process.stdin), value)
         except OSError as error:
             raise self._failed("died") from error
 
     def _receive(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
         assert process.stdout is not None
         try:
-            answer = frames.read(process.stdout, LARGEST)
+            answer = frames.read(cast(BinaryIO, process.stdout), LARGEST)
         except (EOFError, ValueError, OSError) as error:
             raise self._failed("died or sent garbage") from error
         if not isinstance(answer, dict) or "error" in answer:
-            raise self._failed(f"failed: {answer['error'] if isinstance(answer, dict) else 'garbage'}")
+            kind = answer.get("error") if isinstance(answer, dict) else None
+            raise self._failed(f"failed with {kind if kind in ERRORS else 'an error'}")
         return answer
 
     def _failed(self, what: str) -> EvaluatorError:

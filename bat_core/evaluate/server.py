@@ -13,6 +13,7 @@ import sys
 from typing import Any, BinaryIO
 
 from bat_core.errors import BatError
+from bat_core.hooks.domain import Suite
 from bat_core.leakage import frames
 from bat_core.model.diagnosis import Diagnosis
 from bat_core.model.leakage import HeldoutItem
@@ -23,9 +24,9 @@ from bat_core.registry import load_domain
 
 def heldout_items(domain: str, settings: dict[str, Any]) -> list[HeldoutItem]:
     """Return the held-out items of a domain's suite. The source that the leakage checker calls in its own process."""
-    return [
-        item for suite in ("heldout", "blind") for item in load_domain(domain).evaluator(suite, settings[suite]).heldout()
-    ]
+    loaded = load_domain(domain)
+    suites: tuple[Suite, ...] = ("heldout", "blind")
+    return [item for suite in suites for item in loaded.evaluator(suite, settings[suite]).heldout()]
 
 
 def serve(source: BinaryIO, sink: BinaryIO) -> int:
@@ -46,7 +47,7 @@ def serve(source: BinaryIO, sink: BinaryIO) -> int:
     except EOFError:
         return 0
     except BatError as error:
-        frames.write(sink, {"error": f"{type(error).__name__} in the evaluator: see its log"})
+        frames.write(sink, {"error": type(error).__name__})
         print(error, file=sys.stderr)
         return 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,8 @@ class SuiteEvaluator(Evaluator):
             invalid=len(cells) - len(valid),
             finished=mean([float(one.finished) for one in valid]),
             gains=self._gains(pairs, {"overall": lambda c: c.overall, "task": lambda c: c.task}),
-            stage_gains=self._gains(pairs, {s: lambda c, s=s: c.stages.get(s) for s in stages}),
-            track_gains=self._gains(pairs, {t: lambda c, t=t: c.overall if c.track == t else None for t in tracks}),
+            stage_gains=self._gains(pairs, {stage: partial(_of_stage, stage) for stage in stages}),
+            track_gains=self._gains(pairs, {track: partial(_of_track, track) for track in tracks}),
             failures=failures(cells, stages),
         )
 
@@ -146,6 +147,14 @@ class SuiteEvaluator(Evaluator):
             messages=opening(self._contract, task, rubrics),
             rubrics=rubrics,
         )
+
+
+def _of_stage(stage: str, one: Cell) -> float | None:
+    return one.stages.get(stage)
+
+
+def _of_track(track: str, one: Cell) -> float | None:
+    return one.overall if one.track == track else None
 
 
 def _seed(state: str, repeat: int) -> int:
