@@ -32,7 +32,11 @@ class RunDirectory:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         self._lock = self._acquire()
-        self.journal = Journal(path / "journal.sqlite")
+        try:
+            self.journal = Journal(path / "journal.sqlite")
+        except RunError:
+            self._lock.close()
+            raise
 
     def _acquire(self) -> IO[str]:
         lock = (self.path / "lock").open("a+")
@@ -41,7 +45,10 @@ class RunDirectory:
         except OSError as error:
             lock.seek(0)
             holder = lock.read().strip() or "another process"
-            raise RunError(f"{self.path} is in use by {holder}", remedy="wait for it, or choose another --run") from error
+            lock.close()
+            raise RunError(
+                f"{self.path} is in use by {holder}", remedy="wait for it, or choose another --run"
+            ) from error
         lock.truncate(0)
         lock.write(f"pid {os.getpid()} on {socket.gethostname()}")
         lock.flush()
@@ -120,8 +127,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def package_digest(module: str) -> str:
-    """Return the digest of a package's Python files: a domain that changed is another domain."""
+    """Return the digest of a package's (or single module's) Python files: a domain that changed is another domain."""
     package = sys.modules[module.partition(".")[0]]
-    root = Path(package.__path__[0])
-    files = sorted(root.rglob("*.py"))
+    if hasattr(package, "__path__"):
+        root = Path(next(iter(package.__path__)))
+        files = sorted(root.rglob("*.py"))
+    else:
+        files = [Path(str(package.__file__))]
+        root = files[0].parent
     return digest_of([[str(path.relative_to(root)), digest_of(path.read_bytes())] for path in files])

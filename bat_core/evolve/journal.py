@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bat_core.errors import RunError
@@ -35,33 +36,53 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
+        with self._explained():
             self._db = sqlite3.connect(path, isolation_level=None)
+        try:
+            found = self._opened()
+        except RunError:
+            self._db.close()
+            raise
+        if found != str(SCHEMA):
+            self._db.close()
+            raise RunError(
+                f"{path} has schema {found}, this bat-core writes {SCHEMA}", remedy="start a new run with --run"
+            )
+
+    def _opened(self) -> str | None:
+        """Return the schema's version, having created the tables where there are none."""
+        with self._explained():
             self._db.execute("PRAGMA synchronous=FULL")
             if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name='meta'").fetchone():
-                self._create()
-            found = self.meta("schema")
-        except sqlite3.DatabaseError as error:
-            raise RunError(f"{path} is damaged: {error}", remedy="start a new run with --run") from error
-        if found != str(SCHEMA):
-            raise RunError(f"{path} has schema {found}, this bat-core writes {SCHEMA}", remedy="start a new run with --run")
+                self._db.executescript(f"BEGIN; {TABLES} INSERT INTO meta VALUES ('schema', '{SCHEMA}'); COMMIT;")
+            return self.meta("schema")
 
-    def _create(self) -> None:
-        self._db.executescript(f"BEGIN; {TABLES} INSERT INTO meta VALUES ('schema', '{SCHEMA}'); COMMIT;")
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what SQLite or JSON can't read or write into an error with a remedy."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise RunError(f"{self._path} can't be used: {error}", remedy="check the disk and its rights") from error
+        except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
+            raise RunError(f"{self._path} is damaged: {error}", remedy="start a new run with --run") from error
 
     def meta(self, key: str) -> str | None:
         """Return a property of the run, None if it isn't set."""
-        row = self._db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
+        with self._explained():
+            row = self._db.execute("SELECT value FROM meta WHERE key=?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a property that has not been set."""
-        self._db.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+        with self._explained():
+            self._db.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
 
     def get(self, key: str) -> JsonObject | None:
         """Return the entry called `key`, None if that phase isn't finished."""
-        row = self._db.execute("SELECT payload FROM entries WHERE key=?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        with self._explained():
+            row = self._db.execute("SELECT payload FROM entries WHERE key=?", (key,)).fetchone()
+            return None if row is None else json.loads(row[0])
 
     def once(self, key: str, work: Callable[[], JsonObject]) -> JsonObject:
         """Return the entry called `key`; if it is missing, do the work and append it."""
@@ -71,20 +92,25 @@ class Journal:
         began = time.monotonic()
         payload = work()
         values = (key, canonical_json(payload), time.monotonic() - began)
-        self._db.execute("INSERT INTO entries (key, payload, seconds) VALUES (?, ?, ?)", values)
+        with self._explained():
+            self._db.execute("INSERT INTO entries (key, payload, seconds) VALUES (?, ?, ?)", values)
         return payload
 
     def entries(self) -> list[tuple[str, JsonObject]]:
         """Return all entries in order."""
-        return [(key, json.loads(payload)) for key, payload in self._db.execute("SELECT key, payload FROM entries ORDER BY id")]
+        with self._explained():
+            rows = self._db.execute("SELECT key, payload FROM entries ORDER BY id").fetchall()
+            return [(key, json.loads(payload)) for key, payload in rows]
 
     def seconds(self) -> dict[str, float]:
         """Return seconds by kind of phase (the part of the key before `:`), over all sittings."""
         totals: dict[str, float] = {}
-        for key, seconds in self._db.execute("SELECT key, seconds FROM entries ORDER BY id"):
+        with self._explained():
+            rows = self._db.execute("SELECT key, seconds FROM entries ORDER BY id").fetchall()
+        for key, seconds in rows:
             kind = key.partition(":")[0]
-            totals[kind] = round(totals.get(kind, 0.0) + seconds, 2)
-        return totals
+            totals[kind] = totals.get(kind, 0.0) + seconds
+        return {kind: round(total, 2) for kind, total in totals.items()}
 
     def close(self) -> None:
         """Close the file."""
