@@ -36,7 +36,8 @@ def leaf_of(path: str, node: Node) -> Leaf:
     """Return what the hash needs of `node`; folders, fifos and sockets count by their kind alone."""
     if node.kind in ("dir", "other"):
         return Leaf(path, node.kind)
-    return Leaf(path, node.kind, node.kind == "file" and node.executable, len(node.data), hashlib.sha256(node.data).hexdigest())
+    executable = node.kind == "file" and node.executable
+    return Leaf(path, node.kind, executable, len(node.data), hashlib.sha256(node.data).hexdigest())
 
 
 def tree_hash(leaves: Iterable[Leaf]) -> str:

@@ -77,11 +77,10 @@ def test_the_agent_is_untouchable(isolated: Inside) -> None:
         for script in ("kill -9 -1", "kill -9 1; kill -INT 1; kill -STOP 1; kill -TERM 1; kill -SEGV 1; kill -HUP 1"):
             await box.exec(["sh", "-c", script])
             assert (await box.exec(["echo", "ok"])).stdout == b"ok\n"
-        for path in ("environ", "mem", "maps", "fd/0", "fd/3", "fd/4", "cwd/x", "root/workspace"):
-            assert (await box.exec(["sh", "-c", f"cat /proc/1/{path} || ls /proc/1/{path}"])).rc != 0, path
-        assert (
-            await box.exec(["sh", "-c", "ls -l /proc/self/fd | grep -c -v -e null -e pipe -e total"])
-        ).stdout == b"1\n"
+        for path in ("environ", "mem", "maps", "fd/0", "fd/3", "fd/4", "cwd/x"):
+            assert (await box.exec(["cat", f"/proc/1/{path}"])).rc != 0, path
+        for path in ("fd", "root/", "cwd/", "map_files"):
+            assert (await box.exec(["ls", f"/proc/1/{path}"])).rc != 0, path
         holds = await box.python("import os; print(sorted(os.listdir('/proc/self/fd')))")
         assert holds.stdout == b"['0', '1', '2', '3']\n", "three streams, and the listing's own"
 
