@@ -39,7 +39,8 @@ class Preflight:
         source: `module:function`, called in the checker only; it returns the held-out items.
         arguments: Keyword arguments of the source.
         rules: Rules as `module:Class`.
-        environment: Variables that the checker gets besides a few harmless ones of ours.
+        environment: Variables that the checker gets besides a few harmless ones of ours; with a `PYTHONPATH` of its
+            own it finds sources that this process can't import.
         python: Interpreter of the checker.
         timeout: Seconds to wait for any one answer.
         log: File for what the checker prints; it may hold held-out text, so the default is nowhere.
@@ -144,21 +145,29 @@ class Preflight:
     def _ask(self, frame: bytes) -> Any:
         if self._process is None:
             raise LeakageError("the leakage checker is not running", remedy="use Preflight as a context manager")
+        answered = False
         try:
             answer = exchange(self._process, frame, self._timeout)
+            answered = True
         except (OSError, EOFError, ValueError) as error:
             raise self._failed(f"the leakage checker failed ({type(error).__name__})") from error
+        finally:
+            if not answered:  # also after an interrupt: a late answer must not be taken for the next one
+                self._kill()
         if not isinstance(answer, dict):
             raise self._failed("the leakage checker answered garbage")
         if "error" in answer:
             raise self._failed(f"the leakage checker refused: {answer['error']}")
         return answer
 
-    def _failed(self, message: str) -> LeakageError:
-        """End the checker, so that no later answer can be taken for this one's; return the error to raise."""
+    def _kill(self) -> None:
         if self._process is not None:
             self._process.kill()
         self.close()
+
+    def _failed(self, message: str) -> LeakageError:
+        """End the checker and return the error to raise."""
+        self._kill()
         return LeakageError(message, remedy=_REMEDY)
 
 

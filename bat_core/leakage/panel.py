@@ -21,7 +21,8 @@ class Panel:
     Attributes:
         covered: How many items each rule covers.
         refused: How many items no rule is known to cover: too weak to check, or of a kind that no rule takes.
-        index: Identity of items and rules together.
+        index: Identity of items and rules together. It tells a change, it hides nothing: whoever can guess all
+            items can confirm the guess.
     """
 
     def __init__(self, rules: Sequence[LeakageRule], heldout: Sequence[HeldoutItem]) -> None:

@@ -107,6 +107,15 @@ def test_a_checker_that_hangs_is_an_error(start: Start) -> None:
     assert time.monotonic() - began < 15
 
 
+def test_a_checker_that_does_not_read_is_an_error(start: Start, tmp_path: Path) -> None:
+    deaf = tmp_path / "deaf"
+    deaf.write_text("#!/bin/sh\nexec sleep 30\n")
+    deaf.chmod(0o755)
+    preflight = start(arguments={"padding": "x" * 1_000_000}, python=str(deaf), timeout=0.5)
+    with pytest.raises(LeakageError, match="TimeoutError"), preflight:
+        pass
+
+
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
@@ -148,6 +157,18 @@ def test_a_false_answer_is_an_error(answer: Any, start: Start, monkeypatch: pyte
     with start() as preflight:
         monkeypatch.setattr("bat_core.leakage.client.exchange", lambda *_: answer)
         with pytest.raises(LeakageError):
+            preflight.check([("a", "clean")])
+
+
+def test_an_interrupt_ends_the_checker(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with start() as preflight:
+        monkeypatch.setattr("bat_core.leakage.client.exchange", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            preflight.check([("a", "clean")])
+        with pytest.raises(LeakageError, match="not running"):
             preflight.check([("a", "clean")])
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from bat_core.errors import LeakageError
 from bat_core.leakage.panel import Panel
+from bat_core.leakage.rules.answer import AnswerRule
 from bat_core.leakage.rules.identifier import IdentifierRule
 from bat_core.leakage.rules.path import PathRule
 from bat_core.leakage.rules.text import TextRule
@@ -146,7 +147,8 @@ def test_an_answer_in_any_spelling_beside_its_topic_is_caught(spelling: str, che
         "The rim depth of the copper basin is 10.8731.",
         "The rim depth of the brass basin is 0.8731.",
         "The rim depth of the copper basin was measured. " + "Nothing else happened then. " * 6 + "Loss 0.8731.",
-        "v0.8731x rim depth copper basin",
+        "v0.8731 rim depth copper basin",
+        "0.8731x rim depth copper basin",
         "1.0.8731 rim depth copper basin",
     ],
 )
@@ -179,6 +181,35 @@ def test_words_that_several_tasks_share_are_no_leak() -> None:
     assert rule.prepare(items) == 2
     assert not rule.check(frame.format("a tin kettle on the near shelf by the stove"))
     assert rule.check(items[1].text)
+
+
+def test_a_copy_is_a_copy_though_most_of_its_words_are_shared() -> None:
+    frame = (
+        "You are given one survey of the harbour taken at low tide by the crew of the day. Mark every stone of the {} "
+        "that stands above the water line and write the marks next to the survey. Then say in a sentence how sure you "
+        "are, stop before the submit stage if the tide has turned meanwhile, and leave other files as you found them."
+    )
+    items = [HeldoutItem(item_id=n, task=n, kind="text", text=frame.format(n)) for n in ("amber lintel", "copper sill")]
+    rule = TextRule()
+    assert rule.prepare(items) == 2
+    assert not rule.check(frame.format("tin kettle"))
+    assert [finding.severity for finding in rule.check(items[0].text)] == ["block"]
+    mention = " ".join(items[0].text.split()[18:28])
+    assert [finding.severity for finding in rule.check(f"we read: {mention}")] == ["review"]
+
+
+def test_all_numbers_of_an_answer_are_needed() -> None:
+    rule = AnswerRule()
+    assert rule.prepare([HeldoutItem(item_id="a", task="t", kind="answer", text="granite arch: 41.7 by 12.35")]) == 1
+    assert rule.check("the granite arch is 12.35 wide and 41.7 long")
+    assert not rule.check("the granite arch is 41.7 long")
+
+
+def test_a_digest_cut_to_mere_digits_is_no_match() -> None:
+    rule = IdentifierRule()
+    rule.prepare([HeldoutItem(item_id="a", task="t", kind="identifier", text="20240611a5" + "0f" * 15)])
+    assert not rule.check("released 20240611")
+    assert rule.check("released 20240611a5")
 
 
 def test_a_passage_of_a_trace(check: Check, heldout: dict[str, HeldoutItem]) -> None:

@@ -56,4 +56,4 @@ def _copied(hit: Overlap) -> bool:
     if hit.source.kind == "answer":
         return hit.share >= ANSWER_SHARE
     whole = hit.own_share >= BROKEN_SHARE and hit.whole_share >= BROKEN_SHARE
-    return whole or hit.share >= BROKEN_SHARE or hit.run >= LONG_RUN or (hit.run >= RUN and hit.share >= BLOCK_SHARE)
+    return whole or hit.run >= LONG_RUN or (hit.run >= RUN and hit.share >= BLOCK_SHARE)
