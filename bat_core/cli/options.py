@@ -20,17 +20,20 @@ Overrides = Annotated[list[str] | None, typer.Argument(help="key=value settings,
 def configuration(domain: str, preset: str, file: Path | None, overrides: list[str] | None) -> Resolved:
     """Merge preset, domain defaults, file and overrides, in this order.
 
+    A preset or domain that the file or an override names replaces the one that the option named, so that a saved
+    configuration means the same wherever it is read.
+
     Raises:
         ConfigError, PluginError: For an unknown preset, key or domain.
     """
     from bat_core.config.load import Layer
     from bat_core.registry import load_domain
 
-    first = preset_layer(preset)
-    defaults = Layer(f"domain {domain}", {**load_domain(domain).defaults(), "domain": domain})
-    layers = [first, defaults]
-    if file is not None:
-        layers.append(file_layer(file))
+    own = [file_layer(file)] if file is not None else []
     if overrides:
-        layers.append(override_layer(overrides))
-    return resolve(layers)
+        own.append(override_layer(overrides))
+    for layer in own:
+        preset = str(layer.values.get("preset", preset))
+        domain = str(layer.values.get("domain", domain))
+    defaults = Layer(f"domain {domain}", {**load_domain(domain).defaults(), "domain": domain})
+    return resolve([preset_layer(preset), defaults, *own])
