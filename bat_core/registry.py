@@ -211,8 +211,8 @@ class Observers:
             if self._manager.has_plugin(name):
                 self._manager.unregister(name=name)
             if self._strict:
-                raise _strictly(f"observer {name} is not usable: {error}") from error
-            logger.warning("observer {} skipped: {}", name, error)
+                raise _strictly(f"observer {name} is not usable: {_one_line(error)}") from error
+            logger.warning("observer {} skipped: {}", name, _one_line(error))
             self.dropped.append(name)
 
     def emit(self, event: str, **values: object) -> None:
@@ -226,7 +226,7 @@ class Observers:
 
     def _failed(self, name: str, event: str, error: Exception) -> None:
         if self._strict:
-            raise _strictly(f"observer {name} raised in {event}: {error}") from error
+            raise _strictly(f"observer {name} raised in {event}: {_one_line(error)}") from error
         self._failures[name] = self._failures.get(name, 0) + 1
         if self._failures[name] == 1:
             logger.opt(exception=error).warning("observer {} raised in {}", name, event)
@@ -239,6 +239,10 @@ class Observers:
 def _observer(found: Found) -> object:
     loaded = _load(found)
     return loaded() if isinstance(loaded, type) else loaded
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())
 
 
 def _same(one: object) -> object:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from bat_core.config.load import Resolved
+
+
+PLAIN = re.compile(r"[A-Za-z][A-Za-z-]*(\.[A-Za-z-]+)*")
+NOT_TEXT = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+"""Words that YAML takes for something else."""
 
 
 def as_yaml(resolved: Resolved) -> str:
@@ -29,5 +35,7 @@ def _scalar(value: Any) -> str:
     import json
 
     if isinstance(value, float) and "e" in repr(value) and "." not in repr(value):
-        return repr(value).replace("e", ".0e")
-    return str(value) if isinstance(value, str) and value and value.replace("-", "").replace(".", "").isalnum() and not value[0].isdigit() else json.dumps(value)
+        return repr(value).replace("e", ".0e")  # YAML 1.1 takes 1e-07 for text
+    if isinstance(value, str) and PLAIN.fullmatch(value) and value.lower() not in NOT_TEXT:
+        return value
+    return json.dumps(value)
