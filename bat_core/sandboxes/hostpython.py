@@ -42,6 +42,7 @@ def host_python() -> HostPython:
     if not program.is_relative_to("/usr") and not program.is_relative_to(prefix):
         folders.append((str(program.parent), str(program.parent)))
     packages = dict.fromkeys(os.path.realpath(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))
+    packages = {folder: None for folder in packages if Path(folder).is_dir()}
     site = []
     for number, folder in enumerate(packages):
         inside = f"{VENV}/lib{'64' if number else ''}/{release}/site-packages"

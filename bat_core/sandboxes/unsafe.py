@@ -58,7 +58,7 @@ class UnsafeProcessProvider(AgentProvider):
             workspace.mkdir()
             scratch.mkdir()
             env = _environment(spec, workspace, scratch)
-            argv = [sys.executable, "-s", "-S", "-B", "-X", "utf8", "-c", agent_program()]
+            argv = [sys.executable, "-s", "-S", "-B", "-X", "utf8", "-c", agent_program(compiled=True)]
             lifeline = Lifeline(
                 argv, env, self.max_body(spec), gentle=True, finish=lambda: shutil.rmtree(top, ignore_errors=True)
             )

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from bat_core.hooks.sandbox import Sandbox
-from bat_core.sandboxes.provider import AgentProvider
 
 Inside = Callable[..., Any]
 
@@ -93,16 +92,16 @@ def test_the_toolbelt_leads(inside: Inside, tmp_path: Path) -> None:
     inside(body, toolbelt=str(belt), preload=("trade",))
 
 
-def test_receipts_chain_through_the_workspace(inside: Inside, provider: AgentProvider) -> None:
+def test_receipts_chain_through_the_workspace(inside: Any) -> None:
     async def body(box: Sandbox) -> None:
         first = await box.exec(["sh", "-c", "echo 1 > a"])
         idle = await box.exec(["cat", "a"])
         second = await box.python("open('a', 'w').write('2')")
         assert first.ws_before != first.ws_after == idle.ws_before == idle.ws_after == second.ws_before
-        assert second.ws_after == provider.store.put_files({"a": b"2"}).root
+        assert second.ws_after == inside.store.put_files({"a": b"2"}).root
         await box.write("a", b"3")
         third = await box.exec(["true"])
-        assert third.ws_before == third.ws_after == provider.store.put_files({"a": b"3"}).root
+        assert third.ws_before == third.ws_after == inside.store.put_files({"a": b"3"}).root
 
     inside(body)
 

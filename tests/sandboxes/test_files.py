@@ -10,7 +10,6 @@ import pytest
 
 from bat_core.errors import OutputLimit, SnapshotMismatch
 from bat_core.hooks.sandbox import Sandbox
-from bat_core.sandboxes.provider import AgentProvider
 
 Inside = Callable[..., Any]
 CONTENTS = {
@@ -107,7 +106,7 @@ def test_reads_are_limited(inside: Inside) -> None:
     inside(body, limits={"read": 4000})
 
 
-def test_a_seal_survives_and_a_reset_is_exact(inside: Inside, provider: AgentProvider) -> None:
+def test_a_seal_survives_and_a_reset_is_exact(inside: Any) -> None:
     async def body(box: Sandbox) -> None:
         await box.exec(
             ["sh", "-c", "mkdir -p d/empty; echo 1 > d/one; chmod +x d/one; ln -s one d/link; mkfifo d/pipe"]
@@ -125,14 +124,14 @@ def test_a_seal_survives_and_a_reset_is_exact(inside: Inside, provider: AgentPro
         }  # fmt: skip
         assert (await box.exec(["d/one"])).rc in (126, 127, 1), "executable, if no program"
         assert await box.snapshot() == ref
-        assert provider.store.odd(ref) == ("d/link", "d/pipe")
+        assert inside.store.odd(ref) == ("d/link", "d/pipe")
 
     inside(body)
 
 
-def test_deep_and_unreadable_folders_are_wiped(inside: Inside, provider: AgentProvider) -> None:
+def test_deep_and_unreadable_folders_are_wiped(inside: Any) -> None:
     async def body(box: Sandbox) -> None:
-        ref = provider.store.put_files({"a": b"1"})
+        ref = inside.store.put_files({"a": b"1"})
         dig = (
             "import os\nfor i in range(700):\n os.mkdir('d' * 40); os.chdir('d' * 40)\nopen('x', 'w'); os.chmod('.', 0)"
         )
@@ -168,23 +167,21 @@ def test_mapped_writes_are_seen(inside: Inside) -> None:
     inside(body)
 
 
-def test_a_snapshot_too_large_for_the_disk_is_a_mismatch_with_a_remedy(
-    isolated: Inside, bubblewrap: AgentProvider
-) -> None:
+def test_a_snapshot_too_large_for_the_disk_is_a_mismatch_with_a_remedy(isolated: Any) -> None:
     async def body(box: Sandbox) -> None:
-        big = bubblewrap.store.put_files({"a": bytes(5 << 20)})
+        big = isolated.store.put_files({"a": bytes(5 << 20)})
         with pytest.raises(SnapshotMismatch, match=r"raise SandboxSpec\.limits\.disk"):
             await box.restore(big)
-        await box.restore(bubblewrap.store.put_files({"b": b"1"}))
+        await box.restore(isolated.store.put_files({"b": b"1"}))
         assert dict(await box.collect()) == {"b": b"1"}
 
     isolated(body, limits={"disk": 2 << 20})
 
 
-def test_reset_empties_scratch_folders_too(isolated: Inside, bubblewrap: AgentProvider) -> None:
+def test_reset_empties_scratch_folders_too(isolated: Any) -> None:
     async def body(box: Sandbox) -> None:
         await box.exec(["sh", "-c", "echo 1 > /tmp/x; mkdir /tmp/d; echo 1 > /dev/shm/y; setsid sleep 60 &"])
-        await box.restore(bubblewrap.store.put_files({}))
+        await box.restore(isolated.store.put_files({}))
         left = await box.exec(["sh", "-c", "ls -A /tmp /dev/shm /workspace; ls /proc | grep -c '^[0-9]'"])
         assert left.stdout.split() == [b"/dev/shm:", b"/tmp:", b"/workspace:", left.stdout.split()[-1]]
         assert int(left.stdout.split()[-1]) <= 4

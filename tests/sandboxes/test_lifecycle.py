@@ -22,7 +22,20 @@ from bat_core.sandboxes.provider import AgentProvider
 Spec = Callable[..., SandboxSpec]
 
 
+@pytest.fixture(autouse=True)
+def only_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the sandboxes that other tests keep out of the count."""
+    monkeypatch.setattr(sys.modules[__name__], "KEPT", _all_children())
+
+
+KEPT: set[int] = set()
+
+
 def children() -> set[int]:
+    return _all_children() - KEPT
+
+
+def _all_children() -> set[int]:
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from bat_core.hooks.sandbox import Sandbox
-from bat_core.sandboxes.provider import AgentProvider
 
 Inside = Callable[..., Any]
 ALIVE = ["sh", "-c", "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done 2>/dev/null | grep -o 'sleep 4[0-9]'"]
@@ -119,6 +118,16 @@ def test_nothing_else_can_be_written(isolated: Inside, place: str) -> None:
     isolated(body)
 
 
+def test_an_inode_bomb_is_ended(isolated: Inside) -> None:
+    async def body(box: Sandbox) -> None:
+        result = await box.python("import itertools\nfor n in itertools.count(): open(f'/tmp/{n}', 'w')")
+        assert (result.status, result.rc) == ("killed", None)
+        left = await box.exec(["sh", "-c", "ls /tmp | wc -l; find /tmp -type f -delete"])
+        assert 1000 <= int(left.stdout) < 100_000
+
+    isolated(body, limits={"inodes": 1000})
+
+
 def test_files_and_handles_are_limited(isolated: Inside) -> None:
     async def body(box: Sandbox) -> None:
         big = "f = open('big', 'wb')\ntry: f.truncate(9 << 20)\nexcept OSError as e: print(e.errno)"
@@ -129,10 +138,10 @@ def test_files_and_handles_are_limited(isolated: Inside) -> None:
     isolated(body, limits={"disk": 8 << 20, "open_files": 100})
 
 
-def test_a_limit_is_not_our_failure(inside: Inside, provider: AgentProvider) -> None:
+def test_a_limit_is_not_our_failure(inside: Any) -> None:
     async def body(box: Sandbox) -> None:
         await box.exec(["sh", "-c", "sleep 49"], timeout=0.1)
         ref = await box.snapshot()
-        assert ref == provider.store.put_files({})
+        assert ref == inside.store.put_files({})
 
     inside(body)

@@ -42,7 +42,7 @@ def trees(draw: st.DrawFn) -> dict[str, Node]:
     return nodes
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(trees())
 def test_a_tree_comes_back_as_it_was_and_always_as_the_same_bytes(nodes: dict[str, Node]) -> None:
     tar = b"".join(encode(nodes))
@@ -51,7 +51,7 @@ def test_a_tree_comes_back_as_it_was_and_always_as_the_same_bytes(nodes: dict[st
     assert hash_of_nodes(decode(tar)) == hash_of_nodes(nodes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(trees())
 def test_pythons_own_tar_reads_the_same(nodes: dict[str, Node]) -> None:
     with tarfile.open(fileobj=io.BytesIO(b"".join(encode(nodes))), encoding="utf-8", errors="surrogateescape") as tar:
@@ -62,7 +62,7 @@ def test_pythons_own_tar_reads_the_same(nodes: dict[str, Node]) -> None:
             assert stream is None or stream.read() == node.data
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(trees(), st.data())
 def test_a_damaged_tar_is_refused_or_still_a_tree(nodes: dict[str, Node], data: st.DataObject) -> None:
     tar = bytearray(b"".join(encode(nodes)))

@@ -48,7 +48,10 @@ class Agent:
         self.env: dict[str, str] = config["env"]
         self.scratch: list[str] = config["scratch"]
         self.workspace = Workspace(config["workspace"], self.limits["disk"], self.limits["inodes"])
-        self.rules = Rules(self.limits["memory"], self.limits["output"], config["namespace"], hangup)
+        places = (config["workspace"], *self.scratch) if config["namespace"] else ()
+        self.rules = Rules(
+            self.limits["memory"], self.limits["output"], self.limits["inodes"], places, config["namespace"], hangup
+        )
         self.known: str | None = None
         self.ends = time.monotonic() + self.limits["lifetime_s"]
         os.environ.clear()

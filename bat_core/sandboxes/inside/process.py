@@ -11,7 +11,6 @@ import os
 import resource
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
@@ -58,7 +57,8 @@ def _limit(kind: int, value: int) -> None:
 def address_space() -> int:
     """Return the size of this process's address space: what a forked child starts with."""
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[0]) * _PAGE
+        with open("/proc/self/statm", "rb") as stream:
+            return int(stream.read().split()[0]) * _PAGE
     except OSError:
         return 1 << 30
 
@@ -116,7 +116,8 @@ def _processes() -> Iterator[tuple[int, tuple[int, str]]]:
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                fields = Path(f"/proc/{name}/stat").read_text(errors="replace").rpartition(")")[2].split()
+                with open(f"/proc/{name}/stat", errors="replace") as stream:
+                    fields = stream.read().rpartition(")")[2].split()
             except OSError:
                 continue
             yield int(name), (int(fields[1]), fields[0])

@@ -16,10 +16,21 @@ _WATCH_S = 0.05
 
 
 class Rules(NamedTuple):
-    """What holds for every child of this sandbox."""
+    """What holds for every child of this sandbox.
+
+    Attributes:
+        memory: Bytes that all processes together may hold.
+        output: Bytes of each stream that are kept.
+        inodes: Entries that each of `places` may have.
+        places: File systems of the sandbox's own.
+        namespace: Whether all other processes in sight are the sandbox's.
+        hangup: Handle on which the loss of the host shows.
+    """
 
     memory: int
     output: int
+    inodes: int
+    places: tuple[str, ...]
     namespace: bool
     hangup: int
 
@@ -149,6 +160,8 @@ def _supervise(
                 usage.reap()
                 if memory_of_others(namespace=rules.namespace) > rules.memory:
                     return "oom"
+                if any(_inodes(place) > rules.inodes for place in rules.places):
+                    return "killed"
                 next_watch = time.monotonic() + _WATCH_S
             wait = min(deadline, next_watch) - now if pidfd >= 0 else 0.002
             events = poller.poll(max(0.0, wait) * 1000 + 0.5)
@@ -180,6 +193,11 @@ def _move(poller: select.poll, ready: list[int], feed: _Feed | None, taps: tuple
     if feed and feed.handle in ready and not feed.push():
         poller.unregister(feed.handle)
         feed.close()
+
+
+def _inodes(place: str) -> int:
+    status = os.statvfs(place)
+    return status.f_files - status.f_ffree
 
 
 def _pidfd(pid: int) -> int:

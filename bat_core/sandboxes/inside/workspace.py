@@ -10,7 +10,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from bat_core.sandboxes.tarball import MAX_DEPTH, MAX_PATH
@@ -115,7 +114,7 @@ class Workspace:
         """Return a regular file. Raises `Oversize`, `OSError`."""
         folder = self._walk(path, make=False)
         try:
-            handle = os.open(PurePosixPath(path).name, _READ, dir_fd=folder)
+            handle = os.open(_parts(path)[-1], _READ, dir_fd=folder)
         except OSError as error:
             missing = errno.ENOENT if error.errno in (errno.ELOOP, errno.ENXIO) else error.errno
             raise OSError(missing, os.strerror(missing or 0), path) from None
@@ -132,7 +131,7 @@ class Workspace:
     def write(self, path: str, data: bytes | bytearray, executable: bool) -> None:
         """Write a regular file in place of whatever file or link has that name; folders appear as needed."""
         folder = self._walk(path, make=True)
-        name = PurePosixPath(path).name
+        name = _parts(path)[-1]
         try:
             if _exists(name, folder):
                 os.unlink(name, dir_fd=folder)
@@ -142,9 +141,7 @@ class Workspace:
 
     def _walk(self, path: str, *, make: bool) -> int:
         """Return a handle of the folder of `path`, one step at a time so that no link is followed."""
-        parts = PurePosixPath(path).parts
-        if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-            raise FileNotFoundError(errno.ENOENT, "not a path of the workspace", path)
+        parts = _parts(path)
         handle = os.open(self.root, _FOLDER)
         try:
             for part in parts[:-1]:
@@ -173,6 +170,14 @@ class Workspace:
         finally:
             for handle in handles.values():
                 os.close(handle)
+
+
+def _parts(path: str) -> list[str]:
+    """Return the steps of a path of the workspace. Raises `FileNotFoundError` for one that leads elsewhere."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+        raise FileNotFoundError(errno.ENOENT, "not a path of the workspace", path)
+    return parts
 
 
 def wipe(root: str) -> None:
