@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -38,12 +39,17 @@ class Runner:
         for path, data in (files if files is not None else CONTRACT.workspace(task)).items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_bytes(data)
+        self.seen = self.scan()
 
     def files(self) -> dict[str, bytes]:
+        """Return what the last call left behind."""
+        return dict(self.seen)
+
+    def scan(self) -> dict[str, bytes]:
         return {str(p.relative_to(self.root)): p.read_bytes() for p in sorted(self.root.rglob("*")) if p.is_file()}
 
     def tree(self) -> str:
-        return hashlib.sha256(repr(sorted(self.files().items())).encode()).hexdigest()
+        return hashlib.sha256(b"".join(path.encode() + data for path, data in sorted(self.seen.items()))).hexdigest()
 
     def do(self, act: Act) -> str:
         """Run an act's code, keep a receipt, return what it printed."""
@@ -59,6 +65,7 @@ class Runner:
                 rc = 1
                 print(repr(error), file=sys.stderr)
         text = out.getvalue()
+        self.seen = self.scan()
         self.receipts.append(
             Receipt(
                 seq=len(self.receipts), provider="folder", language="python", code=code, status="exited", rc=rc,
@@ -90,8 +97,30 @@ class Run:
             out = self.runner.do(act)
             final = "" if act.message.tool_calls else act.message.content
             self.after.append((act, out, self.runner.files(), len(self.runner.receipts)))
+        self.task = task
         self.final = final
         self.evidence = self.runner.evidence(self.start, final=final)
+
+    def part(self, stage: str, first: int | None = None) -> Evidence:
+        """Evidence of a rollout about one stage, from its boundary or from right after act `first`."""
+        last = max(at for at, (act, *_) in enumerate(self.after) if act.stage == stage and act.message.tool_calls)
+        start, since = self.bounds[stage] if first is None else self.after[first][2:]
+        receipts = self.runner.receipts
+        return Evidence(
+            task=self.task, focus=stage, start=start, files=self.after[last][2], history=tuple(receipts[:since]),
+            receipts=tuple(receipts[since : self.after[last][3]]), final=self.final if stage == "S5" else "stage done",
+        )  # fmt: skip
+
+    def idle(self, at: int) -> Evidence:
+        """Evidence of a rollout that starts right after act `at` and only says that all is well."""
+        act, _, files, since = self.after[at]
+        history = tuple(self.runner.receipts[:since])
+        return Evidence(task=self.task, focus=act.stage, start=files, files=files, history=history, final=self.final)
+
+    @property
+    def last_of(self) -> dict[str, int]:
+        """Place of the last act with a call, by stage."""
+        return {act.stage: at for at, (act, *_) in enumerate(self.after) if act.message.tool_calls}
 
     @property
     def lines(self) -> list[str]:
@@ -145,22 +174,32 @@ def every_kind(count: int = 1, seed: int = 0) -> list[Task]:
     return out
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def helpers() -> Any:
     return sys.modules[__name__]
 
 
-@pytest.fixture
-def solve(tmp_path: Path) -> Callable[..., Run]:
+@pytest.fixture(scope="session")
+def solve(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     """Run the expert, or other acts, on a task in a folder of its own."""
-    number = iter(range(10_000))
 
     def run(task: Task, acts: Sequence[Act] | None = None, files: Mapping[str, bytes] | None = None) -> Run:
-        root = tmp_path / str(next(number))
-        root.mkdir()
-        return Run(root, task, acts_of(DOMAIN.expert(task)) if acts is None else acts, files)
+        return Run(tmp_path_factory.mktemp("w"), task, acts_of(DOMAIN.expert(task)) if acts is None else acts, files)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def runs(solve: Callable[..., Run]) -> list[Run]:
+    """The expert's runs on a task of each kind."""
+    return [solve(task) for task in every_kind()]
+
+
+@pytest.fixture(scope="session")
+def slipped(solve: Callable[..., Run]) -> list[Run]:
+    """The same with mistakes."""
+    kinds = every_kind(seed=1)
+    return [solve(task, acts_of(DOMAIN.expert(task, Random(place)))) for place, task in enumerate(kinds)]
 
 
 @pytest.fixture(autouse=True)

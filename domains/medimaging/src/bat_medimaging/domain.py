@@ -56,7 +56,8 @@ class MedImagingDomain(Domain):
 
     def sandbox(self) -> SandboxSpec:
         """Return toolbelt, preloaded modules and tight limits."""
-        return SandboxSpec(toolbelt=str(HERE / "toolbelt"), preload=PRELOAD, limits=LIMITS)
+        env = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        return SandboxSpec(env=env, toolbelt=str(HERE / "toolbelt"), preload=PRELOAD, limits=LIMITS)
 
     def skills(self) -> Mapping[str, Path]:
         """Return the stages' skills, which also lie in every workspace."""
@@ -79,7 +80,8 @@ class MedImagingDomain(Domain):
         from bat_core.evaluate.suite import SuiteEvaluator
 
         count = int(settings.get("tasks", suites.DEFAULT_COUNT))
-        tasks = suites.heldout_tasks(count) if suite == "heldout" else suites.blind_tasks(count)
+        key = str(settings.get("key", ""))
+        tasks = suites.heldout_tasks(count, key) if suite == "heldout" else suites.blind_tasks(count, key)
         items = suites.heldout_items(tasks)
         return SuiteEvaluator(domain=self, suite=suite, tasks=tasks, items=items, settings=settings)
 

@@ -7,6 +7,7 @@ numbers proves nothing, and a code that spells out the facts itself taints what 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ Fact = str | float | int
 
 @dataclass(frozen=True)
 class Said:
-    """The numbers and words of a text."""
+    """The numbers, sorted, and words of a text."""
 
     numbers: tuple[float, ...]
     words: frozenset[str]
@@ -32,13 +33,14 @@ class Said:
         if isinstance(fact, str):
             return fact in self.words or (len(fact) >= 6 and any(word.startswith(fact) for word in self.words))
         slack = 0.06 if isinstance(fact, float) else 1e-6
-        return any(abs(number - fact) <= slack for number in self.numbers)
+        place = bisect_left(self.numbers, fact - slack)
+        return place < len(self.numbers) and self.numbers[place] <= fact + slack
 
 
 def said(text: str) -> Said:
     """Return what `text` says; nothing where it is a listing."""
     head = text[:LONGEST]
-    numbers = tuple(float(number) for number in NUMBER.findall(head))
+    numbers = tuple(sorted(float(number) for number in NUMBER.findall(head)))
     if len(numbers) > MOST_NUMBERS:
         return Said((), frozenset())
     return Said(numbers, frozenset(WORD.findall(head)))
@@ -78,4 +80,4 @@ def forged(calls: Sequence[Call], facts: Sequence[Fact], need: int) -> bool:
 def _all_of(code: str) -> Said:
     """Return what a code spells; a listing counts in full here."""
     head = code[: 8 * LONGEST]
-    return Said(tuple(float(number) for number in NUMBER.findall(head)[:4096]), frozenset(WORD.findall(head)))
+    return Said(tuple(sorted(float(number) for number in NUMBER.findall(head))), frozenset(WORD.findall(head)))

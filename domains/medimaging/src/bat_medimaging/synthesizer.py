@@ -11,6 +11,8 @@ from bat_core.model.task import Stratum, Task
 from bat_medimaging.faults import CHOICES
 
 VERSION = "1"
+SEED_SPACE = {"bank": 0, "heldout": 1, "blind": 2}
+"""Seeds of bank and suites can't meet."""
 TRACKS = ("segmentation", "classification")
 
 
@@ -46,7 +48,7 @@ def make_task(rng: Random, track: str, stratum: Stratum, stage: str | None, kind
         id=f"phx-{track[:3]}-{rng.getrandbits(40):010x}",
         domain="medimaging",
         track=track,
-        seed=rng.getrandbits(48),
+        seed=SEED_SPACE[kind] << 48 | rng.getrandbits(48),
         version=VERSION,
         stratum=stratum,
         faults=faults,

@@ -14,6 +14,9 @@ from PIL import Image, UnidentifiedImageError
 from .nifti import Array, Unreadable
 from .seg import numbers
 
+# Plugins load on first use; a preloaded module must not leave that to every call.
+Image.preinit()
+
 KEYS = ("channels", "scale", "labels")
 LARGEST_SIDE = 256
 
@@ -68,7 +71,7 @@ def decode(blob: bytes | None) -> Array:
     if not blob:
         raise Unreadable("empty")
     try:
-        with Image.open(io.BytesIO(blob)) as image:
+        with Image.open(io.BytesIO(blob), formats=("PNG",)) as image:
             if max(image.size) > LARGEST_SIDE:
                 raise Unreadable("huge")
             return np.asarray(image.convert("RGB"))

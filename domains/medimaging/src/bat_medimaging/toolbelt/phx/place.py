@@ -47,15 +47,25 @@ class Workspace:
 
 
 def json_of(files: Files, path: str) -> Json:
-    """Return the JSON object in `path`; empty where it is missing, too large or not an object."""
+    """Return the JSON object in `path`; empty where it is missing, too large, too deep or not an object."""
     data = files.get(path)
     if data is None or len(data) > 1 << 16:
         return {}
     try:
-        value = json.loads(data)
+        value = json.loads(data, parse_int=_whole, parse_constant=lambda name: None)
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) and _shallow(value, 4) else {}
+
+
+def _whole(digits: str) -> float | int:
+    """Return an integer; one that no float can hold would break comparisons far from here."""
+    return int(digits) if len(digits) < 16 else float(digits)
+
+
+def _shallow(value: object, levels: int) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_shallow(part, levels - 1) for part in parts)
 
 
 def text_of(files: Files, path: str, limit: int = 1 << 16) -> str:
