@@ -83,7 +83,7 @@ class Lifeline:
 
     async def end(self) -> None:
         """Kill and wait until nothing is left. Goes on in the background when the caller is cancelled."""
-        if self._ending is None:
+        if self._ending is None or self._ending.cancelled():
             self._kill()
             self._ending = asyncio.get_running_loop().create_task(self._wait())
         if self._ending.get_loop() is asyncio.get_running_loop():

@@ -16,7 +16,8 @@ class SandboxPool:
     """Up to `size` live sandboxes of one spec, handed out restored to a state. For one event loop.
 
     A reset kills everything inside, empties the workspace, /tmp and /dev/shm, restores, and verifies the tree hash.
-    A sandbox that died, or whose user was cancelled in a call, is replaced and never handed out again.
+    A sandbox that died, whose user was cancelled in a call, or half of whose lifetime is over, is replaced. The agent
+    in a sandbox lives on, so what grades a program belongs into another pool than the program.
 
     Args:
         provider: Opens them; stays the caller's to close.
@@ -80,6 +81,7 @@ class SandboxPool:
         while True:
             if self._closed:
                 raise SandboxUnavailable("the sandbox pool is closed", remedy="open another pool")
+            await self._weed()
             fresh = not self._idle
             sandbox = await self._open() if fresh else self._idle.pop()
             self._out.add(sandbox)
@@ -95,6 +97,13 @@ class SandboxPool:
             else:
                 return sandbox
 
+    async def _weed(self) -> None:
+        """Stop the idle ones that died or grew old."""
+        spent = [sandbox for sandbox in self._idle if not _usable(sandbox)]
+        self._idle = [sandbox for sandbox in self._idle if sandbox not in spent]
+        for sandbox in spent:
+            await sandbox.stop()
+
     async def _open(self) -> Sandbox:
         async with self._opening:
             return await self.provider.open(self.spec)
@@ -105,5 +114,5 @@ class SandboxPool:
 
 
 def _usable(sandbox: Sandbox) -> bool:
-    """Whether it's worth keeping; a sandbox that can't tell is, as its next restore will."""
-    return bool(getattr(sandbox, "alive", True))
+    """Whether it's worth keeping; one that can't tell is, as its next restore will."""
+    return bool(getattr(sandbox, "alive", True)) and not getattr(sandbox, "aged", False)

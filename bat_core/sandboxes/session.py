@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -48,11 +49,17 @@ class AgentSandbox(Sandbox):
         self._store = store
         self._mapped = mapped or (lambda text: text)
         self._lock = asyncio.Lock()
+        self._opened = time.monotonic()
 
     @property
     def alive(self) -> bool:
         """Whether it can still be called."""
         return self._lifeline.alive
+
+    @property
+    def aged(self) -> bool:
+        """Whether half of its lifetime is over: time to be replaced, before it ends under somebody's hands."""
+        return time.monotonic() - self._opened > self.spec.limits.lifetime_s / 2
 
     async def start(self, config: dict[str, Any]) -> None:
         """Hand the agent its configuration and wait until it is ready."""
@@ -71,15 +78,18 @@ class AgentSandbox(Sandbox):
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> ExecResult:
-        """Run `argv` in the workspace; whatever it started is dead when this returns."""
-        if not argv or any("\0" in part for part in argv):
-            raise ValueError("argv must hold at least the command, and no NUL")
+        """Run `argv` in the workspace; whatever it started is dead when this returns.
+
+        What can't be started is a result, with exit code 127 (not found) or 126 and the reason on standard error.
+        """
+        if not argv:
+            raise ValueError("argv must hold at least the command")
         words = [self._mapped(part) for part in argv]
         return await self._run("exec", stdin, timeout, argv=words, env=dict(env or {}))
 
     async def python(self, code: str, *, timeout: float | None = None) -> ExecResult:
         """Run Python source in a fork of the warm interpreter."""
-        return await self._run("python", self._mapped(code).encode("utf-8", "surrogateescape"), timeout)
+        return await self._run("python", self._mapped(code).encode("utf-8", "surrogatepass"), timeout)
 
     async def read(self, path: str, *, max_bytes: int | None = None) -> bytes:
         """Return a regular file of the workspace."""

@@ -36,6 +36,7 @@ class SnapshotStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._cache: OrderedDict[str, _Loaded] = OrderedDict()
+        self._held = 0
 
     def put_tar(self, data: bytes | bytearray) -> SnapshotRef:
         """Store the workspace that `data` holds; its hash is computed here, whatever the sender claims."""
@@ -109,11 +110,11 @@ class SnapshotStore:
         return loaded
 
     def _remember(self, root: str, loaded: _Loaded) -> None:
+        known = self._cache.pop(root, None)
+        self._held += len(loaded.tar) - (len(known.tar) if known else 0)
         self._cache[root] = loaded
-        self._cache.move_to_end(root)
-        held = sum(len(entry.tar) for entry in self._cache.values())
-        while held > _CACHE_BYTES and self._cache:
-            held -= len(self._cache.popitem(last=False)[1].tar)
+        while self._held > _CACHE_BYTES:
+            self._held -= len(self._cache.popitem(last=False)[1].tar)
 
 
 def _signature(path: Path) -> _Signature:

@@ -106,12 +106,20 @@ def test_receipts_chain_through_the_workspace(inside: Any) -> None:
     inside(body)
 
 
-def test_nonsense_arguments_are_our_own_mistake(inside: Inside) -> None:
+@pytest.mark.parametrize("argv", [["a\0b"], ["echo", "a\0b"], ["echo", "\ud800"], ["\ud800"], [""], ["/"], ["."]])
+def test_what_no_program_can_be_given_is_a_result(inside: Inside, argv: list[str]) -> None:
     async def body(box: Sandbox) -> None:
-        for argv in ([], ["a\0b"]):
-            with pytest.raises(ValueError, match="argv"):
-                await box.exec(argv)
-        assert (await box.exec(["true"])).rc == 0
+        result = await box.exec(argv)
+        assert result.status == "exited" and result.rc in (126, 127) and result.stderr
+        assert (await box.exec(["echo", "ok"], env={"A": "1"})).stdout == b"ok\n"
+
+    inside(body)
+
+
+def test_an_empty_command_line_is_our_own_mistake(inside: Inside) -> None:
+    async def body(box: Sandbox) -> None:
+        with pytest.raises(ValueError, match="argv"):
+            await box.exec([])
 
     inside(body)
 

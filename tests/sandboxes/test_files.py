@@ -54,7 +54,9 @@ def test_commands_see_files_and_files_show_commands_work(inside: Inside) -> None
     inside(body)
 
 
-@pytest.mark.parametrize("path", ["missing", "no/where", ".", "", "../x", "a/../../x", "/etc/hostname", "folder"])
+@pytest.mark.parametrize(
+    "path", ["missing", "no/where", ".", "", "../x", "a/../../x", "/etc/hostname", "folder", "a\0b", "\ud800"]
+)
 def test_what_is_no_file_of_the_workspace_is_not_found(inside: Inside, path: str) -> None:
     async def body(box: Sandbox) -> None:
         await box.write("folder/x", b"")

@@ -79,6 +79,22 @@ def test_the_dead_are_replaced(bubblewrap: BubblewrapProvider, spec: Spec) -> No
     asyncio.run(body())
 
 
+def test_the_old_are_replaced_before_they_end_in_use(bubblewrap: BubblewrapProvider, spec: Spec) -> None:
+    async def body() -> None:
+        ref = bubblewrap.store.put_files({})
+        async with SandboxPool(bubblewrap, spec("bubblewrap", limits={"lifetime_s": 1.0}), 1) as pool:
+            first = await pool.acquire(ref)
+            await pool.release(first)
+            await asyncio.sleep(0.6)
+            second = await pool.acquire(ref)
+            assert second.id != first.id
+            await asyncio.sleep(1.1)
+            with pytest.raises(SandboxUnavailable):
+                await second.exec(["true"])
+
+    asyncio.run(body())
+
+
 def test_a_damaged_state_costs_no_place(provider: AgentProvider, spec: Spec) -> None:
     async def body() -> None:
         async with SandboxPool(provider, spec(provider.name), 1) as pool:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bat_core.errors import SandboxUnavailable
 from bat_core.hooks.sandbox import Sandbox
+from bat_core.sandboxes.bundle import agent_program
 from bat_core.sandboxes.provider import AgentProvider
 
 Inside = Callable[..., Any]
@@ -76,6 +80,8 @@ def test_errors_show_the_programs_own_lines_only(inside: Inside) -> None:
         syntax = await box.python("x = = 1")
         assert syntax.rc == 1 and b"SyntaxError" in syntax.stderr and b"sandboxes" not in syntax.stderr
         assert (await box.python("raise KeyboardInterrupt")).rc == 1
+        for impossible in ("x = '\0'", "x = '\ud800'"):
+            assert (await box.python(impossible)).rc == 1
 
     inside(body)
 
@@ -130,3 +136,15 @@ def test_a_missing_module_is_told_in_one_line(provider: AgentProvider, spec: Cal
         await provider.aclose()
 
     asyncio.run(body())
+
+
+def test_the_agent_also_starts_from_source(tmp_path: Path) -> None:
+    """As it has to in an interpreter of another version; told nothing, it ends."""
+    for compiled in (False, True):
+        program = agent_program(compiled=compiled)
+        assert len(program) < 128_000, "one argument of a command line"
+        argv = [sys.executable, "-s", "-S", "-B", "-c", program]
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, cwd=tmp_path, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

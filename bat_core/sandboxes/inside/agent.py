@@ -94,7 +94,7 @@ class Agent:
         def start() -> NoReturn:
             set_dumpable(True)
             limit_memory(self.rules.memory + self.base)  # what a fork inherits comes on top
-            run_source(body.decode("utf-8", "surrogateescape"), self.bound)
+            run_source(body.decode("utf-8", "surrogatepass"), self.bound)
 
         return self._run(forked(start), b"", header["timeout"])
 

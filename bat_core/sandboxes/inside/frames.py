@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 PREFIX = struct.Struct(">IQ")
-MAX_HEADER = 8 << 20
+MAX_HEADER = 64 << 20
 
 
 class Frame(NamedTuple):

@@ -25,7 +25,7 @@ def spawned(argv: Sequence[str], env: Mapping[str, str], memory: int) -> Launche
         try:
             program = _find(argv[0], env.get("PATH", os.defpath))
             pid = os.posix_spawn(program, list(argv), env, file_actions=actions, setsid=True, setsigdef=ignored_here)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # also arguments that no program can be given: a NUL, half a surrogate
             return forked(_failing(argv[0], error))(streams)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             # Until here it had the agent's own limit, somewhat above.
@@ -61,9 +61,10 @@ def _become(start: Callable[[], NoReturn], streams: Streams) -> NoReturn:
         os._exit(126)
 
 
-def _failing(name: str, error: OSError) -> Callable[[], NoReturn]:
+def _failing(name: str, error: OSError | ValueError) -> Callable[[], NoReturn]:
     def start() -> NoReturn:
-        os.write(2, f"{name}: {error.strerror}\n".encode(errors="surrogateescape"))
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        os.write(2, f"{name[:200]}: {why}\n".encode(errors="replace"))
         os._exit(127 if isinstance(error, FileNotFoundError) else 126)
 
     return start

@@ -175,9 +175,16 @@ class Workspace:
 def _parts(path: str) -> list[str]:
     """Return the steps of a path of the workspace. Raises `FileNotFoundError` for one that leads elsewhere."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    if not parts or path.startswith("/") or ".." in parts or "\0" in path:
+    if not parts or path.startswith("/") or ".." in parts or not _spellable(path):
         raise FileNotFoundError(errno.ENOENT, "not a path of the workspace", path)
     return parts
+
+
+def _spellable(path: str) -> bool:
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
 
 
 def wipe(root: str) -> None:
