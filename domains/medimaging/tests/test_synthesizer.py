@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from bat_medimaging.recipe import recipe_of
-from bat_medimaging.workspace import truth_of, workspace_of
+from bat_medimaging.workspace import truth_of
 
 from bat_core.errors import SynthesisError
 from bat_core.model.task import Stratum

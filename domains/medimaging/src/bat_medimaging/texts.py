@@ -41,13 +41,13 @@ JOBS = {
 
 
 def origins(recipe: Recipe) -> tuple[str, ...]:
-    """Return two sentences that stand in this task's README and nowhere else."""
+    """Return two archive marks that stand in this task's README and resemble nothing elsewhere."""
     rng = Random(f"{recipe.task}:{recipe.seed}:origin")
+    marks = [" ".join(rng.choices(WORDS, k=6)) for _ in range(4)]
     site, other = rng.sample(SITES, 2)
-    first, second, third = rng.sample(WORDS, 3)
     return (
-        f"The {first} series came from the {site} station on reel {rng.randrange(100, 999)} of the {second} survey.",
-        f"It was filed at {other} on shelf {third} {rng.randrange(100, 999)}, entry {rng.randrange(1000, 9999)}.",
+        f"{site} reel {rng.randrange(1000, 9999)}: {marks[0]}, {marks[1]}.",
+        f"{other} shelf {rng.randrange(1000, 9999)}: {marks[2]}, {marks[3]}.",
     )
 
 
