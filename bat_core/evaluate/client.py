@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
@@ -122,7 +123,8 @@ class EvaluatorProcess:
             return
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                stream.close()
+                with suppress(BrokenPipeError):  # it died with a request unread
+                    stream.close()
         try:
             process.wait(5)
         except subprocess.TimeoutExpired:
