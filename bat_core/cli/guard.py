@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -18,18 +19,20 @@ def guarded(command: Callable[..., Any], *, debug: bool) -> Callable[..., Any]:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            return command(*args, **kwargs)
+            result = command(*args, **kwargs)
+            sys.stdout.flush()
+            return result
         except KeyboardInterrupt:
             _leave("interrupted; what was finished stays, run the same command to go on", 130)
         except BatError as error:
             if debug:
                 raise
             _leave(str(error), 2)
-        except BrokenPipeError:
-            _silence()
         except OSError as error:
             if debug:
                 raise
+            if isinstance(error, BrokenPipeError):
+                _check_reader()
             _leave(_system(error), 2)
 
     return run
@@ -44,10 +47,13 @@ def _system(error: OSError) -> str:
     return f"{error.strerror or error}{where}; run with --debug for details"
 
 
-def _silence() -> NoReturn:
-    """Leave without a word: whoever read our output, such as `head`, has had enough."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise SystemExit(0)
+def _check_reader() -> None:
+    """Leave without a word, as other programs do, if whoever read our output, such as `head`, has had enough."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(128 + signal.SIGPIPE) from None
 
 
 def _leave(message: str, code: int) -> NoReturn:
