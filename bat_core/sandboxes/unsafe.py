@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,6 +20,8 @@ from bat_core.sandboxes.bundle import agent_program
 from bat_core.sandboxes.hostpython import bare_environment, host_python
 from bat_core.sandboxes.lifeline import Lifeline
 from bat_core.sandboxes.provider import AgentProvider, Launch
+
+_PREFIX = "bat-unsafe-"
 
 
 class UnsafeProcessProvider(AgentProvider):
@@ -50,9 +53,19 @@ class UnsafeProcessProvider(AgentProvider):
         works = answer.status == "exited" and answer.rc == 0
         return Capabilities(provider=self.name, works=works, detail="no isolation at all")
 
+    async def reap(self) -> Sequence[str]:
+        """Remove the folders of processes that are no more, and nothing else."""
+        removed = []
+        for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+            owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
+            if owner.isdigit() and not _lives(int(owner)) and folder.stat().st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
+                removed.append(str(folder))
+        return removed
+
     def launch(self, spec: SandboxSpec) -> Launch:
         """Start an agent in a temporary folder that goes with it."""
-        top = Path(tempfile.mkdtemp(prefix="bat-unsafe-")).resolve()
+        top = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
         workspace, scratch = top / "workspace", top / "tmp"
         try:
             workspace.mkdir()
@@ -80,6 +93,16 @@ class UnsafeProcessProvider(AgentProvider):
             return text.replace("/toolbelt", belt) if belt else text
 
         return Launch(lifeline, config, mapped)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _environment(spec: SandboxSpec, workspace: Path, scratch: Path) -> dict[str, str]:

@@ -18,6 +18,7 @@ from bat_core.errors import CapabilityError, SandboxUnavailable
 from bat_core.model.sandbox import Guarantee, SandboxSpec
 from bat_core.sandboxes.bubblewrap import BubblewrapProvider
 from bat_core.sandboxes.provider import AgentProvider
+from bat_core.sandboxes.unsafe import UnsafeProcessProvider
 
 Spec = Callable[..., SandboxSpec]
 
@@ -206,6 +207,27 @@ asyncio.run(main())
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, cwd=Path.cwd(), check=False)
     assert done.returncode == -9, done.stderr
     assert not _running("sleep 59.5")
+
+
+def test_reaping_takes_what_the_dead_left_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: Spec
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left, other = tmp_path / f"bat-unsafe-{dead.pid}-x", tmp_path / "bat-unsafe-notes"
+    left.mkdir()
+    other.mkdir()
+
+    async def body() -> None:
+        provider = UnsafeProcessProvider(tmp_path / "store")
+        box = await provider.open(spec("unsafe-process"))
+        assert list(await provider.reap()) == [str(left)]
+        assert (await box.exec(["true"])).rc == 0 and other.is_dir()
+        await provider.aclose()
+        assert {path.name for path in tmp_path.glob("bat-*")} == {"bat-unsafe-notes"}
+
+    asyncio.run(body())
 
 
 def test_what_is_required_and_not_guaranteed_is_refused(provider: AgentProvider) -> None:
