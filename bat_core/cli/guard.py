@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from bat_core.errors import BatError
+
+
+STDOUT = 1
 
 
 def guarded(command: Callable[..., Any], *, debug: bool) -> Callable[..., Any]:
@@ -49,11 +53,11 @@ def _system(error: OSError) -> str:
 
 def _check_reader() -> None:
     """Leave without a word, as other programs do, if whoever read our output, such as `head`, has had enough."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(128 + signal.SIGPIPE) from None
+    output = select.poll()
+    output.register(STDOUT, 0)
+    if any(event & select.POLLERR for _, event in output.poll(0)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+        raise SystemExit(128 + signal.SIGPIPE)
 
 
 def _leave(message: str, code: int) -> NoReturn:
