@@ -28,7 +28,8 @@ BACKENDS: dict[str, type[AgentProvider]] = {
 def spec_for(name: str, **fields: Any) -> SandboxSpec:
     limits = Limits(**({"disk": 64 << 20, "exec_s": 20.0} | fields.pop("limits", {})))
     require = DEFAULT_GUARANTEES if name == "bubblewrap" else frozenset()
-    return SandboxSpec(**({"limits": limits, "require": require} | fields))
+    known: dict[str, Any] = {"limits": limits, "require": require}
+    return SandboxSpec(**(known | fields))
 
 
 class Inside:
