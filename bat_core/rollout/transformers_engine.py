@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache as remembered
 from typing import Any
 
 import torch
@@ -161,8 +163,9 @@ class _Batch:
         self.mask = torch.cat([self.mask, new], 1)
         positions = (self.position[:, None] + new.cumsum(1) - 1).clamp(min=0)
         self.position = self.position + new.sum(1)
+        cache = {_cache_name(type(decoder)): self.cache}
         hidden = decoder(
-            input_ids=ids, attention_mask=self.mask, position_ids=positions, past_key_values=self.cache, use_cache=True
+            input_ids=ids, attention_mask=self.mask, position_ids=positions, use_cache=True, **cache
         ).last_hidden_state[:, -1]
         logits: torch.Tensor = head(hidden).double() / self.engine.temperature
         return logits
@@ -193,3 +196,9 @@ class _Batch:
         draws = torch.tensor([[self.random[slot].random()] for slot in self.rows], device=logits.device, dtype=logits.dtype)
         index = (logprobs.exp().cumsum(-1) < draws).sum(-1).clamp(max=logits.shape[-1] - 1)
         return index.tolist(), logprobs.gather(1, index[:, None])[:, 0].tolist()
+
+
+@remembered
+def _cache_name(decoder: type[Any]) -> str:
+    """Return what the decoder calls its cache: the library is renaming `past_key_values` to `cache`."""
+    return "cache" if "cache" in inspect.signature(decoder.forward).parameters else "past_key_values"
