@@ -100,13 +100,8 @@ class ChatFormat:
 def _call(text: str) -> ToolCall | None:
     """Return the call that `text` spells; None if it isn't one, or can't be sent on as UTF-8 JSON."""
     try:
-        plain = json.loads(text, parse_constant=_no_constant)
-        call = ToolCall(name=plain["name"], arguments=plain["arguments"])
-        canonical_json(call).encode()
+        plain = json.loads(text)
+        canonical_json(plain).encode()
+        return ToolCall(name=plain["name"], arguments=plain["arguments"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    return call
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
