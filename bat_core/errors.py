@@ -10,7 +10,7 @@ BatError
 │   ├── SandboxUnavailable   the backend does not work on this machine
 │   ├── CapabilityError      a required guarantee is missing
 │   ├── SnapshotMismatch     restored content is not what was sealed
-│   └── OutputLimit          a read is larger than allowed
+│   └── OutputLimit          more than may be read or sealed: the policy's doing
 ├── VerifierError      a verifier broke; the verdict is null
 ├── TrainerError       the trainer can't honour the settings or failed
 ├── EvaluatorError     the evaluator process failed
@@ -74,7 +74,7 @@ class SnapshotMismatch(SandboxError):
 
 
 class OutputLimit(SandboxError):
-    """A file is larger than the read limit."""
+    """A file is larger than the read limit, or a workspace holds more than may be sealed: the policy's doing."""
 
 
 class VerifierError(BatError):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bat_core.bank.produce import Order, Produced, produce
+from bat_core.bank.produce import Admitted, Order, Produced, produce
 from bat_core.bank.store import Rejection, write
 from bat_core.errors import SynthesisError
 from bat_core.hooks.contract import StageContract
 from bat_core.hooks.executor import Executor
 from bat_core.leakage.client import Preflight
-from bat_core.model.base import digest_of
+from bat_core.model.base import JsonObject, digest_of
 from bat_core.model.leakage import Checked
 from bat_core.model.run import BankReport
 from bat_core.model.state import StageState
@@ -60,8 +60,9 @@ class Builder:
         if clean and not states:
             first = self.rejected[0].reason if self.rejected else "no states"
             raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy="see `bat bank show`")
-        self._drop_strays(states)
-        return write(self.folder, states, slices, self.rejected, len(clean))
+        report = write(self.folder, states, slices, self.rejected, len(clean))
+        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+        return report
 
     def _clean_tasks(self, contract: StageContract, tasks: Sequence[Task]) -> list[Task]:
         """Return the tasks that may be solved: everything that the sandbox would be given is checked first."""
@@ -87,36 +88,32 @@ class Builder:
             yield _kept(path)
 
     def _take(self, produced: Produced, states: list[StageState], slices: list[Slice]) -> None:
-        """Put what passes the preflight into the pools."""
-        for _name, why in produced.refused:
+        """Put what passes the preflight into the pools: a state with all of its slices, or nothing of it."""
+        for why in produced.refused:
             self.rejected.append(Rejection(digest_of(why), "admission", "admission", reason=why))
-        states += self._passed("state", produced.states)
-        slices += self._passed("slice", produced.slices)
-
-    def _passed(self, phase: str, samples: Sequence[Any]) -> list[Any]:
-        values = [sample.model_dump(mode="json", exclude={"task": {"private"}}) for sample in samples]
+        values = [_whole(admitted) for admitted in produced.admitted]
         answers = self.preflight.check((str(n), value) for n, value in enumerate(values))
-        passed = []
-        for sample, value, answer in zip(samples, values, answers, strict=True):
+        for admitted, value, answer in zip(produced.admitted, values, answers, strict=True):
             if answer.verdict == "pass":
-                passed.append(sample)
+                states.append(admitted.state)
+                slices += admitted.slices
             else:
-                self._reject(phase, value, answer)
-        return passed
+                self._reject("state", value, answer)
 
     def _reject(self, phase: str, value: Any, answer: Checked) -> None:
         for finding in answer.findings:
             self.rejected.append(
                 Rejection(
-                    digest_of(value), phase, finding.rule, finding.kind, finding.path, finding.start, finding.end, finding.reason
+                    digest_of(value),
+                    phase,
+                    finding.rule,
+                    finding.kind,
+                    finding.path,
+                    finding.start,
+                    finding.end,
+                    finding.reason,
                 )
             )
-
-    def _drop_strays(self, states: Sequence[StageState]) -> None:
-        """Remove the parts; the tables hold everything."""
-        import shutil
-
-        shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
 
 def _visible(contract: StageContract, task: Task) -> dict[str, Any]:
@@ -128,29 +125,24 @@ def _visible(contract: StageContract, task: Task) -> dict[str, Any]:
     return {**task.model_dump(mode="json", exclude={"private"}), "files": files}
 
 
+def _whole(admitted: Admitted) -> JsonObject:
+    """Return everything that the policy could see or learn from a state: its last slice holds all slices before it."""
+    value = admitted.state.model_dump(mode="json")
+    del value["task"]["private"]
+    return {"state": value, "slice": admitted.slices[-1].model_dump(mode="json") if admitted.slices else None}
+
+
 def _keep(path: Path, produced: Produced) -> None:
-    body = {
-        "task": produced.task,
-        "states": [state.model_dump(mode="json") for state in produced.states],
-        "slices": [one.model_dump(mode="json") for one in produced.slices],
-        "refused": produced.refused,
-    }
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(body))
+    partial.write_text(produced.model_dump_json())
     partial.replace(path)
 
 
 def _kept(path: Path) -> Produced:
     try:
-        body = json.loads(path.read_text())
+        return Produced.model_validate_json(path.read_text())
     except ValueError as error:
-        raise SynthesisError(f"{path} is damaged: {error}", remedy=f"remove {path.parent} and run again") from error
-    return Produced(
-        body["task"],
-        [StageState.model_validate(state) for state in body["states"]],
-        [Slice.model_validate(one) for one in body["slices"]],
-        [(name, why) for name, why in body["refused"]],
-    )
+        raise SynthesisError(f"{path} is damaged", remedy=f"remove {path.parent} and run again") from error
 
 
 def read_tasks(path: Path) -> list[Task]:
@@ -171,5 +163,7 @@ def read_tasks(path: Path) -> list[Task]:
             tasks.append(Task.model_validate_json(line))
         except ValueError as error:
             first = str(error).splitlines()[-2].strip() if "\n" in str(error) else str(error)
-            raise SynthesisError(f"{path}:{number} is not a task: {first}", remedy="see `bat bank build --help`") from error
+            raise SynthesisError(
+                f"{path}:{number} is not a task: {first}", remedy="see `bat bank build --help`"
+            ) from error
     return tasks

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bat_core.bank.admit import refusal
 from bat_core.bank.slices import slices
 from bat_core.bank.states import cut
 from bat_core.bank.trajectory import solve
 from bat_core.errors import SynthesisError
-from bat_core.model.base import digest_of
+from bat_core.model.base import Value, digest_of
 from bat_core.model.message import Message
 from bat_core.model.state import StageState
 from bat_core.model.task import Stratum, Task
@@ -27,14 +27,18 @@ class Order:
     task: Task
 
 
-@dataclass
-class Produced:
-    """What came of a task: what was admitted, and (state id, reason) of what was not."""
+class Admitted(Value):
+    """A state that its own expert can solve, with the slices of that solution."""
 
-    task: str
-    states: list[StageState] = field(default_factory=list)
-    slices: list[Slice] = field(default_factory=list)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    state: StageState
+    slices: tuple[Slice, ...]
+
+
+class Produced(Value):
+    """What came of a task: what was admitted, and why the rest was not."""
+
+    admitted: tuple[Admitted, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 def produce(order: Order) -> Produced:
@@ -43,26 +47,25 @@ def produce(order: Order) -> Produced:
     try:
         return lab.run(_produce(lab, order.task))
     except SynthesisError as error:
-        return Produced(order.task.id, refused=[(order.task.id, str(error))])
+        return Produced(refused=(str(error),))
 
 
 async def _produce(lab: Lab, task: Task) -> Produced:
     """Cut the clean run; a failure task's own stage is cut from a run with failed attempts before it."""
-    produced = Produced(task.id)
     clean = await solve(lab, task, lab.domain.expert(task))
     cuts = [c for c in cut(lab, clean) if c.state.stratum is not Stratum.FAILURE or c.state.is_e2e]
     if task.stratum is Stratum.FAILURE:
         slips = random.Random(digest_of([task.id, "slips"]))
         tried = await solve(lab, task, lab.domain.expert(task, slips))
         cuts += [c for c in cut(lab, tried, e2e=False) if c.state.stratum is Stratum.FAILURE]
+    admitted, refused = [], []
     for one in cuts:
         why = await refusal(lab, one)
         if why:
-            produced.refused.append((one.state.id, why))
-            continue
-        produced.states.append(one.state)
-        produced.slices += list(slices(lab, one))
-    return produced
+            refused.append(f"{one.state.focus} of a {task.track} task with {task.faults or 'no fault'}: {why}")
+        else:
+            admitted.append(Admitted(state=one.state, slices=tuple(slices(lab, one))))
+    return Produced(admitted=tuple(admitted), refused=tuple(refused))
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,4 @@ def record(order: LogOrder) -> list[tuple[str, Sequence[Message]]]:
 async def _record(lab: Lab, task: Task) -> list[tuple[str, Sequence[Message]]]:
     slips = random.Random(digest_of([task.id, "log"]))
     run = await solve(lab, task, lab.domain.expert(task, slips))
-    return [
-        (c.state.focus, (*lab.harness.prompt(lab.contract, c.state), *c.expert.messages)) for c in cut(lab, run)
-    ]
+    return [(c.state.focus, (*lab.harness.prompt(lab.contract, c.state), *c.expert.messages)) for c in cut(lab, run)]

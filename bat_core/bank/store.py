@@ -46,7 +46,9 @@ class Bank:
     slices: Sequence[Slice]
 
 
-def write(folder: Path, states: Sequence[StageState], slices: Sequence[Slice], rejected: Sequence[Rejection], tasks: int) -> BankReport:
+def write(
+    folder: Path, states: Sequence[StageState], slices: Sequence[Slice], rejected: Sequence[Rejection], tasks: int
+) -> BankReport:
     """Write all tables and, last, the manifest that makes them a bank; each file appears only when complete."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_table(folder / "states.parquet", [_state_row(state) for state in states])
@@ -79,7 +81,9 @@ def read_manifest(folder: Path) -> JsonObject:
     try:
         manifest: JsonObject = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise SynthesisError(f"no complete bank in {folder}: {error}", remedy="run `bat bank build` or `bat evolve` again") from error
+        raise SynthesisError(
+            f"no complete bank in {folder}: {error}", remedy="run `bat bank build` or `bat evolve` again"
+        ) from error
     return manifest
 
 
@@ -139,7 +143,9 @@ def _write_table(path: Path, rows: Sequence[JsonObject], columns: Sequence[str] 
 
     table: pa.Table = pa.Table.from_pylist(list(rows))
     if not rows and columns:
-        table = pa.table({name: pa.array([], pa.int64() if name in ("start", "end") else pa.string()) for name in columns})
+        table = pa.table(
+            {name: pa.array([], pa.int64() if name in ("start", "end") else pa.string()) for name in columns}
+        )
     partial = path.with_suffix(".partial")
     pq.write_table(table, partial)
     partial.replace(path)
@@ -154,7 +160,9 @@ def _replace(path: Path, data: bytes) -> None:
     partial.replace(path)
 
 
-def _report(states: Sequence[StageState], slices: Sequence[Slice], rejected: Sequence[Rejection], tasks: int) -> BankReport:
+def _report(
+    states: Sequence[StageState], slices: Sequence[Slice], rejected: Sequence[Rejection], tasks: int
+) -> BankReport:
     cells: dict[str, int] = {}
     for state in states:
         cell = f"{state.focus}/{state.task.track}/{state.stratum.value}"

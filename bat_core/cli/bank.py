@@ -59,7 +59,9 @@ def build(
 
 
 @app.command()
-def show(run: Annotated[Path, typer.Argument(help="Run directory.")] = Path("runs/demo"), as_json: JsonOption = False) -> None:
+def show(
+    run: Annotated[Path, typer.Argument(help="Run directory.")] = Path("runs/demo"), as_json: JsonOption = False
+) -> None:
     """Print counts by cell and why samples were rejected."""
     from bat_core.bank.store import read, read_rejections
 
@@ -80,5 +82,7 @@ def show(run: Annotated[Path, typer.Argument(help="Run directory.")] = Path("run
     console.print(table)
     refused = Table("phase", "rule", "kind", "path", "offsets", "reason")
     for row in rejections:
-        refused.add_row(row["phase"], row["rule"], row["kind"], row["path"], f"{row['start']}-{row['end']}", row["reason"])
+        refused.add_row(
+            row["phase"], row["rule"], row["kind"], row["path"], f"{row['start']}-{row['end']}", row["reason"]
+        )
     console.print(refused if rejections else "nothing was rejected")

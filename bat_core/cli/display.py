@@ -24,8 +24,14 @@ class Display:
     def __init__(self) -> None:
         self.console = Console(stderr=True)
         self._progress = Progress(
-            TextColumn("{task.description:<20}"), BarColumn(28), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[note]}"),
-            console=self.console, transient=True, disable=not sys.stderr.isatty(),
+            TextColumn("{task.description:<20}"),
+            BarColumn(28),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.console,
+            transient=True,
+            disable=not sys.stderr.isatty(),
         )
         self._tasks: dict[str, TaskID] = {}
 
@@ -44,13 +50,17 @@ class Display:
             for old in self._tasks.values():
                 self._progress.remove_task(old)
             self._tasks = {phase: self._progress.add_task(phase, total=total, note="")}
-        note = " ".join(f"{key} {metrics[key]:.3f}" for key in ("reward", "loss", "kl") if isinstance(metrics.get(key), float))
+        note = " ".join(
+            f"{key} {metrics[key]:.3f}" for key in ("reward", "loss", "kl") if isinstance(metrics.get(key), float)
+        )
         self._progress.update(self._tasks[phase], completed=done, total=total, note=note)
 
     def announce(self, event: str, value: object) -> None:
         """Print what has been decided."""
         if isinstance(value, BankReport):
-            self.console.print(f"bank: {value.states} states and {value.slices} slices of {value.tasks} tasks, {value.rejected} rejected, {value.digest[:19]}")
+            self.console.print(
+                f"bank: {value.states} states and {value.slices} slices of {value.tasks} tasks, {value.rejected} rejected, {value.digest[:19]}"
+            )
         elif isinstance(value, Mixture):
             self.console.print(f"round {value.round}: {value.reason}; groups a batch {value.groups}")
         elif isinstance(value, Diagnosis):
@@ -62,13 +72,24 @@ class Display:
         decision, signals = record.decision, record.signals
         self.console.print(scores_table(f"round {record.round} (held-out, n={record.diagnosis.n})", record.diagnosis))
         gain = "not measured" if decision.gain is None else f"{100 * decision.gain:+.1f}"
-        self.console.print(f"  reward {_number(signals.reward)}  KL {_number(signals.kl)} (k3 {_number(signals.kl_k3)})  gain {gain}")
+        self.console.print(
+            f"  reward {_number(signals.reward)}  KL {_number(signals.kl)} (k3 {_number(signals.kl_k3)})  gain {gain}"
+        )
         self.console.print(f"  [bold]{decision.outcome.replace('_', ' ')}[/bold]: {decision.reason}")
 
     def summary(self, summary: RunSummary, page: Path) -> None:
         """Print the outcome."""
         table = Table(title=f"{summary.name}: {summary.stop_reason}")
-        for column in ("suite", "policy", "overall", "agentic", "task", "finished", *summary.heldout["best"]["stages"], "n"):
+        for column in (
+            "suite",
+            "policy",
+            "overall",
+            "agentic",
+            "task",
+            "finished",
+            *summary.heldout["best"]["stages"],
+            "n",
+        ):
             table.add_column(column, justify="right" if column not in ("suite", "policy") else "left")
         for suite in ("heldout", "blind"):
             for policy in ("coldstart", "best"):
@@ -83,7 +104,13 @@ class Display:
 def scores_table(title: str, diagnosis: Diagnosis) -> Table:
     """Return one row of scores in points."""
     table = Table(title=title, title_justify="left")
-    values: dict[str, Any] = {"overall": diagnosis.overall, "agentic": diagnosis.agentic, "task": diagnosis.task, **diagnosis.stages, **diagnosis.tracks}
+    values: dict[str, Any] = {
+        "overall": diagnosis.overall,
+        "agentic": diagnosis.agentic,
+        "task": diagnosis.task,
+        **diagnosis.stages,
+        **diagnosis.tracks,
+    }
     for name in values:
         table.add_column(name, justify="right")
     table.add_row(*("-" if value is None else f"{100 * value:.1f}" for value in values.values()))
@@ -94,10 +121,18 @@ def print_plan(config: Config, plan: JsonObject) -> None:
     """Print a plan for people."""
     console = Console()
     console.print(f"domain {config.domain}, preset {config.preset}, seed {config.seed}")
-    console.print(f"1. bank: {plan['bank']['tasks']} tasks, about {plan['bank']['states']} states over {plan['bank']['cells']} cells; leakage preflight on all")
-    console.print(f"2. cold start: {plan['coldstart']['steps']} SFT steps of {plan['coldstart']['batch']} on {plan['coldstart']['slices']} slices")
-    console.print(f"3. {plan['rounds']} rounds: evaluate, weakest stage, mixture {plan['round']['groups_per_step']} a batch, {plan['round']['steps']} GRPO steps, {plan['round']['rollouts']} rollouts; gate")
-    console.print(f"4. evaluations: {plan['evaluations']['heldout_cells']} held-out cells, {plan['evaluations']['blind_cells']} blind cells")
+    console.print(
+        f"1. bank: {plan['bank']['tasks']} tasks, about {plan['bank']['states']} states over {plan['bank']['cells']} cells; leakage preflight on all"
+    )
+    console.print(
+        f"2. cold start: {plan['coldstart']['steps']} SFT steps of {plan['coldstart']['batch']} on {plan['coldstart']['slices']} slices"
+    )
+    console.print(
+        f"3. {plan['rounds']} rounds: evaluate, weakest stage, mixture {plan['round']['groups_per_step']} a batch, {plan['round']['steps']} GRPO steps, {plan['round']['rollouts']} rollouts; gate"
+    )
+    console.print(
+        f"4. evaluations: {plan['evaluations']['heldout_cells']} held-out cells, {plan['evaluations']['blind_cells']} blind cells"
+    )
     console.print(f"work to expect: {plan['total_rollouts']} rollouts in sandboxes")
 
 

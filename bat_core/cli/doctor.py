@@ -24,8 +24,12 @@ def doctor(domain: DomainOption = "medimaging", as_json: JsonOption = False) -> 
         print(json.dumps(checks))
     else:
         for check in checks:
-            print(f"{'ok  ' if check['ok'] else 'MISS' if check['needed'] else 'none'} {check['name']}: {check['detail']}")
-    sandboxed = any(c["ok"] for c in checks if c["name"].startswith("sandbox ") and not c["name"].endswith("unsafe-process"))
+            print(
+                f"{'ok  ' if check['ok'] else 'MISS' if check['needed'] else 'none'} {check['name']}: {check['detail']}"
+            )
+    sandboxed = any(
+        c["ok"] for c in checks if c["name"].startswith("sandbox ") and not c["name"].endswith("unsafe-process")
+    )
     if not sandboxed or any(c["needed"] and not c["ok"] for c in checks):
         raise SystemExit(1)
 
@@ -53,7 +57,9 @@ def _sandboxes() -> list[dict[str, Any]]:
             provider = load("sandboxes", plugin.qualified)(Path(folder))
             capabilities = asyncio.run(provider.probe())
             lacks = "" if not capabilities.works else ", ".join(sorted(capabilities.guarantees)) or "guarantees nothing"
-            found.append(_check(f"sandbox {plugin.name}", capabilities.works, capabilities.detail or lacks, needed=False))
+            found.append(
+                _check(f"sandbox {plugin.name}", capabilities.works, capabilities.detail or lacks, needed=False)
+            )
     return found
 
 
@@ -80,4 +86,9 @@ def _domain(name: str) -> dict[str, Any]:
     except BatError as error:
         return _check(f"domain {name}", False, str(error), needed=True)
     stages = ", ".join(stage.id for stage in domain.contract().stages())
-    return _check(f"domain {name}", True, f"{domain.title}: stages {stages}; tracks {', '.join(domain.contract().tracks())}", needed=True)
+    return _check(
+        f"domain {name}",
+        True,
+        f"{domain.title}: stages {stages}; tracks {', '.join(domain.contract().tracks())}",
+        needed=True,
+    )

@@ -38,6 +38,8 @@ def evaluate(
         values = evaluator_settings(settings, directory, name)
         with EvaluatorProcess(settings.domain, name, values, directory.evaluator) as evaluator:
             diagnosis = evaluator.evaluate(mine, other, lambda d, t: display.progress(f"evaluate {suite}", d, t, {}))
-        display.console.print(scores_table(f"{policy} ({suite}, n={diagnosis.n}, invalid {diagnosis.invalid})", diagnosis))
+        display.console.print(
+            scores_table(f"{policy} ({suite}, n={diagnosis.n}, invalid {diagnosis.invalid})", diagnosis)
+        )
     if as_json:
         print(diagnosis.model_dump_json())

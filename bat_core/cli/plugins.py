@@ -23,7 +23,9 @@ def list_plugins(as_json: JsonOption = False) -> None:
     from bat_core.registry import KINDS, installed
 
     rows = [_row(found) for kind in KINDS for found in installed(kind)]
-    taken = {(r["kind"], r["name"]) for r in rows if sum((o["kind"], o["name"]) == (r["kind"], r["name"]) for o in rows) > 1}
+    taken = {
+        (r["kind"], r["name"]) for r in rows if sum((o["kind"], o["name"]) == (r["kind"], r["name"]) for o in rows) > 1
+    }
     for row in rows:
         if row["state"] == "ok" and (row["kind"], row["name"]) in taken:
             row["state"] = "ambiguous"
@@ -38,7 +40,11 @@ def list_plugins(as_json: JsonOption = False) -> None:
         table.add_column(column)
     for row in rows:
         style = "red" if row["state"] != "ok" else None
-        table.add_row(*(str(row[c]) for c in ("kind", "name", "distribution", "version")), f"{row['state']} {row['reason']}".strip(), style=style)
+        table.add_row(
+            *(str(row[c]) for c in ("kind", "name", "distribution", "version")),
+            f"{row['state']} {row['reason']}".strip(),
+            style=style,
+        )
     Console(soft_wrap=True).print(table)
 
 

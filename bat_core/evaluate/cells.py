@@ -68,7 +68,5 @@ def by_track(cells: Sequence[Cell], tracks: Sequence[str]) -> dict[str, float | 
 
 def failures(cells: Sequence[Cell], allowed: Sequence[str]) -> dict[str, int]:
     """Return how many valid cells first fell short at each stage, for the keys that may cross."""
-    counts: Mapping[str, int] = {
-        key: sum(one.valid and one.failed_at == key for one in cells) for key in allowed
-    }
+    counts: Mapping[str, int] = {key: sum(one.valid and one.failed_at == key for one in cells) for key in allowed}
     return {key: count for key, count in counts.items() if count}

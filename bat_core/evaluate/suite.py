@@ -44,7 +44,12 @@ class SuiteEvaluator(Evaluator):
     """
 
     def __init__(
-        self, domain: Domain, suite: str, tasks: Sequence[Task], items: Sequence[HeldoutItem], settings: Mapping[str, Any]
+        self,
+        domain: Domain,
+        suite: str,
+        tasks: Sequence[Task],
+        items: Sequence[HeldoutItem],
+        settings: Mapping[str, Any],
     ) -> None:
         self._domain = domain
         self._contract = domain.contract()

@@ -131,7 +131,9 @@ class Evolution:
             self._bank = read(self.directory.bank)
             named = (self.journal.get("bank") or {}).get("digest")
             if self._bank.report.digest != named:
-                raise RunError(f"{self.directory.bank} is not the bank this run began with", remedy="choose another --run")
+                raise RunError(
+                    f"{self.directory.bank} is not the bank this run began with", remedy="choose another --run"
+                )
         return self._bank
 
     def _coldstart(self) -> PolicyRef:
@@ -140,7 +142,9 @@ class Evolution:
             self.directory.discard(output)
             phase = lambda name, done, total: self._progress(name, done, total, {})  # noqa: E731
             base = base_policy(self.config, self.domain, self.lab, self._plugins, phase)
-            job = TrainJob(base, output, self.settings, seed_of(self.config, "coldstart") % 2**31, progress=self._progress)
+            job = TrainJob(
+                base, output, self.settings, seed_of(self.config, "coldstart") % 2**31, progress=self._progress
+            )
             result = self.trainer.coldstart(job, self.bank.slices)
             return {"base": base.digest, "result": result.model_dump(mode="json")}
 
@@ -196,7 +200,9 @@ class Evolution:
                 seed=seed_of(self.config, "round", number) % 2**31,
                 reference=best,
                 probe=self._probe(),
-                batches=batches(mixture, self.bank.states, self.config.train.steps, seed_of(self.config, "batches", number)),
+                batches=batches(
+                    mixture, self.bank.states, self.config.train.steps, seed_of(self.config, "batches", number)
+                ),
                 progress=progress,
                 listen=listen,
             )
@@ -209,7 +215,11 @@ class Evolution:
     def _probe(self) -> Sequence[StageState]:
         """Return the fixed probe states of this run: the first of each cell in turn, E2E among them."""
         one = Mixture(
-            round=1, target=self.stages[0].id, groups={"target": 1, "mix": 2, "e2e": 1}, mix=tuple(s.id for s in self.stages[1:]), reason="probe"
+            round=1,
+            target=self.stages[0].id,
+            groups={"target": 1, "mix": 2, "e2e": 1},
+            mix=tuple(s.id for s in self.stages[1:]),
+            reason="probe",
         )
         drawn = batches(one, self.bank.states, -(-self.config.train.probe // 4), seed_of(self.config, "probe"))
         return [state for batch in drawn for state in batch][: self.config.train.probe]
@@ -245,7 +255,12 @@ class Evolution:
         return EvaluatorProcess(self.config.domain, suite, settings, self.directory.evaluator)
 
     def _evaluate(
-        self, evaluator: EvaluatorProcess, name: str, policy: PolicyRef, against: PolicyRef | None, suite: str = "evaluate"
+        self,
+        evaluator: EvaluatorProcess,
+        name: str,
+        policy: PolicyRef,
+        against: PolicyRef | None,
+        suite: str = "evaluate",
     ) -> Diagnosis:
         def work() -> JsonObject:
             progress = lambda done, total: self._progress(f"{suite} {name}", done, total, {})  # noqa: E731

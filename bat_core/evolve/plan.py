@@ -12,8 +12,16 @@ def plan(config: Config, stages: int, tracks: int) -> JsonObject:
     per_step = train.groups * train.rollouts
     cells = config.evaluate.tasks * config.evaluate.repeats
     return {
-        "bank": {"tasks": config.bank.tasks, "states": config.bank.tasks * (stages + 1), "cells": (stages + 1) * tracks * 3},
-        "coldstart": {"slices": config.coldstart.slices, "steps": config.coldstart.steps, "batch": config.coldstart.batch},
+        "bank": {
+            "tasks": config.bank.tasks,
+            "states": config.bank.tasks * (stages + 1),
+            "cells": (stages + 1) * tracks * 3,
+        },
+        "coldstart": {
+            "slices": config.coldstart.slices,
+            "steps": config.coldstart.steps,
+            "batch": config.coldstart.batch,
+        },
         "round": {
             "steps": train.steps,
             "groups_per_step": {
@@ -24,7 +32,10 @@ def plan(config: Config, stages: int, tracks: int) -> JsonObject:
             "rollouts": train.steps * per_step + train.probe,
         },
         "rounds": rounds,
-        "evaluations": {"heldout_cells": cells * (rounds + 1), "blind_cells": 2 * config.evaluate.blind_tasks * config.evaluate.repeats},
+        "evaluations": {
+            "heldout_cells": cells * (rounds + 1),
+            "blind_cells": 2 * config.evaluate.blind_tasks * config.evaluate.repeats,
+        },
         "total_rollouts": rounds * (train.steps * per_step + train.probe)
         + cells * (rounds + 1)
         + 2 * config.evaluate.blind_tasks * config.evaluate.repeats,

@@ -31,7 +31,12 @@ def scores(diagnosis: Diagnosis) -> JsonObject:
 
 
 def summarize(
-    info: RunInfo, journal: Journal, history: History, blind_before: Diagnosis, blind_after: Diagnosis, dropped: Sequence[str]
+    info: RunInfo,
+    journal: Journal,
+    history: History,
+    blind_before: Diagnosis,
+    blind_after: Diagnosis,
+    dropped: Sequence[str],
 ) -> RunSummary:
     """Return the summary of a finished run."""
     last = history.rounds[-1].decision

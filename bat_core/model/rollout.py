@@ -19,8 +19,9 @@ class Rollout(Value):
         messages: What the policy and its tools said after the state's own messages.
         receipts: One per executed call.
         final: The sealed workspace, or None if the rollout was lost.
-        end: Why it ended. `lost` is our failure: the rollout is unscorable.
-        reason: Detail for `lost`.
+        end: Why it ended. `lost` is our failure: the rollout is unscorable. `overflow` is the policy's: it left more
+            than may be sealed, so nothing of it counts.
+        reason: Detail for `lost` and `overflow`.
         policy_tokens: Tokens sampled by the policy.
         turns: Assistant turns.
     """
@@ -30,7 +31,7 @@ class Rollout(Value):
     messages: tuple[Message, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     final: SnapshotRef | None = None
-    end: Literal["finished", "turns", "tokens", "context", "lost"] = "finished"
+    end: Literal["finished", "turns", "tokens", "context", "overflow", "lost"] = "finished"
     reason: str = ""
     policy_tokens: int = 0
     turns: int = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bat_core.config.schema import RolloutConfig
-from bat_core.errors import SandboxError
+from bat_core.errors import OutputLimit, SandboxError
 from bat_core.hooks.sandbox import Sandbox
 from bat_core.model.message import Message
 from bat_core.model.rollout import Rollout
@@ -17,7 +17,7 @@ from bat_core.rollout.engine import Session
 from bat_core.rollout.lab import Lab
 from bat_core.rollout.receipts import Ledger
 
-End = Literal["finished", "turns", "tokens", "context", "lost"]
+End = Literal["finished", "turns", "tokens", "context", "overflow", "lost"]
 
 
 @dataclass
@@ -69,6 +69,11 @@ async def play(lab: Lab, chat: ChatFormat, session: Session, slot: int, state: S
             end=end,
             policy_tokens=sum(tokens.mask),
             turns=run.count,
+        )
+    except OutputLimit as error:
+        # The policy left more than may be sealed. Were that null, it could void its bad rollouts; so nothing counts.
+        rollout = Rollout(
+            state=state.id, index=index, end="overflow", reason=str(error), policy_tokens=sum(tokens.mask)
         )
     except SandboxError as error:
         rollout = Rollout(state=state.id, index=index, end="lost", reason=str(error), policy_tokens=sum(tokens.mask))

@@ -61,7 +61,9 @@ class Lab:
         """Return the warm pool, opening it when first needed."""
         if self._pool is None:
             spec = self.domain.sandbox()
-            found = {f.name: registry.load("sandboxes", f.qualified) for f in registry.installed("sandboxes")}
+            wanted = self.spec.provider
+            names = [f.qualified for f in registry.installed("sandboxes")] if wanted == "auto" else [wanted]
+            found = {name.rpartition("/")[2]: registry.load("sandboxes", name) for name in names}
             self._provider = await choose(self.spec.provider, found, Path(self.spec.store), spec)
             self._pool = SandboxPool(self._provider, spec, self.spec.rollout.live)
         return self._pool

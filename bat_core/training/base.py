@@ -20,7 +20,8 @@ from bat_core.config.schema import PolicyConfig
 from bat_core.hooks.domain import Domain
 from bat_core.hooks.executor import Executor
 from bat_core.model.base import digest_of
-from bat_core.model.message import Message, ToolCall
+from bat_core.model.message import Message
+from bat_core.model.stage import E2E
 from bat_core.model.task import Stratum
 from bat_core.model.training import PolicyRef
 from bat_core.rollout.chat import ChatFormat, as_template
@@ -30,6 +31,8 @@ from bat_core.training.sft import IGNORED, Row, SftSettings, run_sft
 
 RECORD = f"{record.__module__}:{record.__name__}"
 Conversation = Sequence[Message]
+CORPUS = 160
+"""Conversations that the tokenizer is trained on."""
 LOG_SEED = 0x0BA5E
 """Logs for the base come from their own tasks, whatever the run's seed."""
 
@@ -44,19 +47,27 @@ def build_base(
 ) -> PolicyRef:
     """Build, save and return the base policy: logs, tokenizer, pretraining."""
     logs = record_logs(domain, policy, lab, executor, progress)
-    rng = random.Random(LOG_SEED)
-    texts = [conversation for _, conversation in logs]
-    tokenizer = make_tokenizer(domain, policy, [c for _, c in renamed(logs, domain.names(), 1, rng)] + texts)
+    whole = [conversation for focus, conversation in logs if focus == E2E]
+    tokenizer = make_tokenizer(domain, policy, whole[:CORPUS])
     chat = ChatFormat(tokenizer)
-    rows = [conversation_row(chat, c) for _, c in renamed(logs, domain.names(), policy.renames, rng)]
+    rows = [conversation_row(chat, conversation) for _, conversation in logs]
     rows = [row for row in rows if len(row["input_ids"]) <= policy.context]
+    rng = random.Random(LOG_SEED)
+    chosen = rng.choices(rows, k=policy.steps * policy.batch)
+    chosen = renamed(chosen, name_tokens(tokenizer, domain.names()), rng)
     from bat_core.training.tiny import tiny_model
 
     model = tiny_model(tokenizer, policy, LOG_SEED)
     settings = SftSettings(
-        steps=policy.steps, batch=policy.batch, micro_batch=policy.batch, lr=policy.lr, seed=0, warmup=20, schedule="cosine"
+        steps=policy.steps,
+        batch=policy.batch,
+        micro_batch=policy.batch,
+        lr=policy.lr,
+        seed=0,
+        warmup=20,
+        schedule="cosine",
     )
-    run_sft(model, tokenizer, rows, settings, folder.parent, lambda d, t, _m: progress("pretraining", d, t))
+    run_sft(model, tokenizer, chosen, settings, folder.parent, lambda d, t, _m: progress("pretraining", d, t))
     return save(model, tokenizer, folder)
 
 
@@ -78,30 +89,19 @@ def record_logs(
     return logs
 
 
-def renamed(
-    logs: Sequence[tuple[str, Conversation]], names: Sequence[str], copies: int, rng: random.Random
-) -> list[tuple[str, Conversation]]:
-    """Return each log `copies` times, its names exchanged consistently at random."""
-    if not names:
-        return list(logs) * copies
-    pattern = re.compile("|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)))
+def name_tokens(tokenizer: Any, names: Sequence[str]) -> list[int]:
+    """Return the ids of names that are one token each; only these can be exchanged."""
+    encoded = [tokenizer(name, add_special_tokens=False)["input_ids"] for name in names]
+    return [ids[0] for ids in encoded if len(ids) == 1]
+
+
+def renamed(rows: Sequence[Row], names: Sequence[int], rng: random.Random) -> list[Row]:
+    """Return the rows with their name tokens exchanged consistently, at random for each row."""
     result = []
-    for _ in range(copies):
-        for focus, conversation in logs:
-            shuffled = list(names)
-            rng.shuffle(shuffled)
-            other = dict(zip(names, shuffled, strict=True))
-            swap = lambda text, other=other: pattern.sub(lambda m: other[m.group()], text)  # noqa: E731
-            result.append((focus, [_swapped(message, swap) for message in conversation]))
+    for row in rows:
+        other = dict(zip(names, rng.sample(names, len(names)), strict=True))
+        result.append({key: [other.get(token, token) for token in ids] for key, ids in row.items()})
     return result
-
-
-def _swapped(message: Message, swap: Callable[[str], str]) -> Message:
-    calls = tuple(
-        ToolCall(name=c.name, arguments={k: swap(v) if isinstance(v, str) else v for k, v in c.arguments.items()})
-        for c in message.tool_calls
-    )
-    return message.model_copy(update={"content": swap(message.content), "tool_calls": calls})
 
 
 def make_tokenizer(domain: Domain, policy: PolicyConfig, conversations: Sequence[Conversation]) -> Any:
@@ -113,45 +113,35 @@ def make_tokenizer(domain: Domain, policy: PolicyConfig, conversations: Sequence
 
 
 def phrases(domain: Domain) -> list[str]:
-    """Return the contract's fixed texts: goals, criteria, recovery steps."""
+    """Return the contract's fixed texts (goals, criteria, recovery steps) and what its instructions say around them."""
     contract = domain.contract()
     texts = {text for stage in contract.stages() for text in (stage.goal, *stage.recovery)}
-    for request in requests(contract, 4 * len(contract.stages()) * len(contract.tracks()), LOG_SEED):
-        for task in domain.synthesizer().synthesize(request):
-            for stage in contract.stages():
-                for stratum in Stratum:
-                    texts |= {item.criterion for item in contract.rubric(task, stage.id, stratum).items}
-    return sorted(texts)
+    around: set[str] = set()
+    wanted = requests(contract, 4 * len(contract.stages()) * len(contract.tracks()), LOG_SEED)
+    for task in make_tasks(domain.synthesizer(), wanted):
+        for stage in contract.stages():
+            for stratum in Stratum:
+                rubric = contract.rubric(task, stage.id, stratum)
+                mine = {stage.goal, *(item.criterion for item in rubric.items)}
+                cuts = "|".join(re.escape(text) for text in sorted(mine, key=len, reverse=True))
+                around |= set(re.split(cuts, contract.instruction(task, stage, rubric)))
+                texts |= mine
+    return sorted(texts | {text for text in around if len(text) > 1})
 
 
 def _render(template: str, conversation: Conversation) -> str:
-    from jinja2 import Environment
+    from transformers.utils.chat_template_utils import render_jinja_template
 
-    environment = Environment()
-    environment.filters["tojson"] = _to_json
-    text: str = environment.from_string(template).render(messages=[as_template(m) for m in conversation])
-    return text
-
-
-def _to_json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
+    rendered, _ = render_jinja_template([[as_template(m) for m in conversation]], chat_template=template)
+    return str(rendered[0])
 
 
 def conversation_row(chat: ChatFormat, conversation: Conversation) -> Row:
-    """Return a whole conversation with loss on every assistant turn, token for token as a rollout would build it."""
-    first = next(i for i, message in enumerate(conversation) if message.role == "assistant")
-    ids = chat.prompt_ids(conversation[:first])
-    labels = [IGNORED] * len(ids)
-    shown: list[Message] = []
-    for message in conversation[first:]:
-        if message.role != "assistant":
-            shown.append(message)
-            continue
-        between = chat.between_ids(shown) if shown else []
-        target = chat.target_ids(message)
-        ids += between + target
-        labels += [IGNORED] * len(between) + target
-        shown = []
-    return {"input_ids": ids, "labels": labels}
+    """Return a whole conversation with loss on every assistant turn, by the generation marks of the template."""
+    encoded = chat.tokenizer.apply_chat_template(
+        [as_template(m) for m in conversation], return_dict=True, return_assistant_tokens_mask=True
+    )
+    ids, mine = encoded["input_ids"], encoded["assistant_masks"]
+    last = max(i for i, one in enumerate(mine) if one)
+    labels = [token if one else IGNORED for token, one in zip(ids, mine, strict=True)]
+    return {"input_ids": ids[: last + 1], "labels": labels[: last + 1]}

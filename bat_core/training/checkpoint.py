@@ -51,6 +51,9 @@ def load(policy: PolicyRef, device: str = "cpu", *, bf16: bool = False) -> tuple
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    from bat_core.training.progress import quiet
+
+    quiet()
     verify(policy)
     try:
         tokenizer = AutoTokenizer.from_pretrained(policy.path)

@@ -13,7 +13,7 @@ from bat_core.model.base import digest_of
 from bat_core.model.state import StageState
 from bat_core.model.training import TrainStats
 from bat_core.rollout.collect import Scored
-from bat_core.training.progress import quiet, reporting
+from bat_core.training.progress import quiet, reporting, unprinted
 
 Collect = Callable[[Sequence[tuple[StageState, int, int]]], list[Scored]]
 """Takes (state, k, seed) and returns the scored rollouts in order."""
@@ -88,9 +88,7 @@ class RolloutFunction:
         rows = [row["state"] for row in trainer.rows]
         wanted = [(self._states[row], i % self._k, self._seed(row, i % self._k)) for i, row in enumerate(rows)]
         scored = self._collect(wanted)
-        groups = [
-            Group([one.reward.value for one in scored[i : i + self._k]]) for i in range(0, len(scored), self._k)
-        ]
+        groups = [Group([one.reward.value for one in scored[i : i + self._k]]) for i in range(0, len(scored), self._k)]
         self.tally.add(scored, groups)
         self.teaching = [groups[i // self._k].teaches and one.reward.value is not None for i, one in enumerate(scored)]
         for (state, _, _), one in zip(wanted, scored, strict=True):
@@ -150,7 +148,7 @@ def run_grpo(
         callbacks=[reporting(lambda done, steps, metrics: job.progress("grpo", done, steps, metrics))],
         peft_config=lora(config),
     )
-    trainer.train()
+    unprinted(trainer).train()
     return trainer.accelerator.unwrap_model(trainer.model), rollouts.tally, trainer.state.log_history
 
 
@@ -193,4 +191,6 @@ def lora(config: TrainConfig) -> Any:
         return None
     from peft import LoraConfig
 
-    return LoraConfig(r=config.lora_rank, lora_alpha=2 * config.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    return LoraConfig(
+        r=config.lora_rank, lora_alpha=2 * config.lora_rank, target_modules="all-linear", task_type="CAUSAL_LM"
+    )

@@ -32,10 +32,15 @@ def reporting(progress: Callable[[int, int, dict[str, Any]], None]) -> Any:
             latest = state.log_history[-1] if state.log_history else {}
             progress(state.global_step, state.max_steps, dict(latest))
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-            """Drop the default printing of metrics."""
-
     return Reporting()
+
+
+def unprinted(trainer: Any) -> Any:
+    """Return `trainer` without the callback that prints metrics on standard output, which is for results."""
+    from transformers import PrinterCallback
+
+    trainer.remove_callback(PrinterCallback)
+    return trainer
 
 
 def all_finite(log: Iterable[Mapping[str, Any]]) -> bool:

@@ -59,7 +59,7 @@ def run_sft(
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
-    from bat_core.training.progress import quiet, reporting
+    from bat_core.training.progress import quiet, reporting, unprinted
 
     quiet()
     arguments = SFTConfig(
@@ -90,6 +90,6 @@ def run_sft(
         processing_class=tokenizer,
         callbacks=[reporting(progress)],
     )
-    trainer.train()
+    unprinted(trainer).train()
     history: list[dict[str, float]] = trainer.state.log_history
     return history

@@ -36,9 +36,13 @@ class TrlGrpo(PolicyTrainer):
             message = f"{train.groups} groups x {train.rollouts} rollouts is not a multiple of {train.micro_batch}"
             problems.append(Problem(key="train.micro_batch", message=message, remedy="choose a divisor"))
         if settings["device"] == "cpu" and train.bf16:
-            problems.append(Problem(key="train.bf16", message="bf16 training on the CPU", remedy="set train.bf16=false"))
+            problems.append(
+                Problem(key="train.bf16", message="bf16 training on the CPU", remedy="set train.bf16=false")
+            )
         if train.lora_rank and train.beta == 0:
-            problems.append(Problem(key="train.beta", message="LoRA without a KL term", remedy="set train.beta above 0"))
+            problems.append(
+                Problem(key="train.beta", message="LoRA without a KL term", remedy="set train.beta above 0")
+            )
         return problems
 
     def coldstart(self, job: TrainJob, slices: Sequence[Slice]) -> TrainResult:
@@ -97,7 +101,9 @@ class TrlGrpo(PolicyTrainer):
             stats=tally.stats,
         )
 
-    def _kl(self, job: TrainJob, config: TrainConfig, model: Any, rollouts: _Rollouts, device: str) -> tuple[float | None, float | None]:
+    def _kl(
+        self, job: TrainJob, config: TrainConfig, model: Any, rollouts: _Rollouts, device: str
+    ) -> tuple[float | None, float | None]:
         from bat_core.training.checkpoint import load
         from bat_core.training.kl import divergence
 
@@ -106,7 +112,9 @@ class TrlGrpo(PolicyTrainer):
         rollouts.engine.model = model
         scored = rollouts([(state, 0, 1_000_003 * (n + 1)) for n, state in enumerate(job.probe)])
         reference, _ = load(job.reference, device, bf16=config.bf16)
-        measured = divergence(model, reference, [one.episode.tokens for one in scored], float(job.settings["temperature"]))
+        measured = divergence(
+            model, reference, [one.episode.tokens for one in scored], float(job.settings["temperature"])
+        )
         return _finite(measured.exact), _finite(measured.k3)
 
 
