@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
-LEFT, RIGHT, TOP, BOTTOM = 34, 12, 14, 24
+LEFT, RIGHT, TOP, BOTTOM = 34, 12, 26, 28
 STEPS = (1, 2, 5, 10, 20, 25, 50)
 
 
@@ -86,11 +87,10 @@ def curve(
     """
     width, height = size
     known = [point.y for point in values if point.y is not None]
-    low, high = _range(known) if top is None else (0.0, top)
+    low, high, step = _range(known) if top is None else (0.0, top, _step(top))
     xs = [point.x for point in values] or [0.0]
     across = Scale(min(xs), max(xs), LEFT + 8, width - RIGHT - 8)
     up = Scale(low, high, height - BOTTOM, TOP)
-    step = _step(high - low)
     levels = [low + n * step for n in range(int((high - low) / step + 1e-9) + 1)]
     return Curve(
         title=title,
@@ -111,14 +111,23 @@ def _runs(values: Sequence[Point]) -> Iterator[list[Point]]:
             yield list(run)
 
 
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    """Return round numbers below and above the values."""
+class Range(NamedTuple):
+    """An axis: its ends, and the distance of its ticks."""
+
+    low: float
+    high: float
+    step: float
+
+
+def _range(values: Sequence[float]) -> Range:
+    """Return round numbers below and above the values; two points at least, or noise would look like a trend."""
     if not values:
-        return 0.0, 100.0
-    step = _step(max(max(values) - min(values), 4))
-    return (min(values) // step) * step, (max(values) // step + 1) * step
+        return Range(0.0, 100.0, 20.0)
+    step = _step(max(max(values) - min(values), 2.0))
+    return Range((min(values) // step) * step, (max(values) // step + 1) * step, step)
 
 
 def _step(span: float) -> float:
+    """Return a round distance that gives six ticks at most."""
     scale = 1.0 if span > 4 else 0.01
     return next((s * scale for s in STEPS if span / (s * scale) <= 6), 50 * scale)
