@@ -54,7 +54,9 @@ class LocalExecutor(Executor):
             for future in futures:
                 yield future.result()
         except BrokenProcessPool as error:
-            raise BatError(f"a worker process died during {name}", remedy="run the same command again; it goes on") from error
+            raise BatError(
+                f"a worker process died during {name}", remedy="run the same command again; it goes on"
+            ) from error
         finally:
             for future in futures:
                 future.cancel()

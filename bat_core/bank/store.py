@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLES = ("states.parquet", "slices.parquet", "rejected.parquet")
-REJECTED = ("content", "phase", "rule", "kind", "path", "start", "end", "reason")
+OFFSETS = ("start", "end")
+REJECTED = ("content", "phase", "rule", "kind", "path", *OFFSETS, "reason")
 
 
 @dataclass(frozen=True)

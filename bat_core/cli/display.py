@@ -58,9 +58,8 @@ class Display:
     def announce(self, event: str, value: object) -> None:
         """Print what has been decided."""
         if isinstance(value, BankReport):
-            self.console.print(
-                f"bank: {value.states} states and {value.slices} slices of {value.tasks} tasks, {value.rejected} rejected, {value.digest[:19]}"
-            )
+            counts = f"{value.states} states and {value.slices} slices of {value.tasks} tasks"
+            self.console.print(f"bank: {counts}, {value.rejected} rejected, {value.digest[:19]}")
         elif isinstance(value, Mixture):
             self.console.print(f"round {value.round}: {value.reason}; groups a batch {value.groups}")
         elif isinstance(value, Diagnosis):
@@ -72,9 +71,8 @@ class Display:
         decision, signals = record.decision, record.signals
         self.console.print(scores_table(f"round {record.round} (held-out, n={record.diagnosis.n})", record.diagnosis))
         gain = "not measured" if decision.gain is None else f"{100 * decision.gain:+.1f}"
-        self.console.print(
-            f"  reward {_number(signals.reward)}  KL {_number(signals.kl)} (k3 {_number(signals.kl_k3)})  gain {gain}"
-        )
+        kl = f"KL {_number(signals.kl)} (k3 {_number(signals.kl_k3)})"
+        self.console.print(f"  reward {_number(signals.reward)}  {kl}  gain {gain}")
         self.console.print(f"  [bold]{decision.outcome.replace('_', ' ')}[/bold]: {decision.reason}")
 
     def summary(self, summary: RunSummary, page: Path) -> None:
@@ -104,13 +102,8 @@ class Display:
 def scores_table(title: str, diagnosis: Diagnosis) -> Table:
     """Return one row of scores in points."""
     table = Table(title=title, title_justify="left")
-    values: dict[str, Any] = {
-        "overall": diagnosis.overall,
-        "agentic": diagnosis.agentic,
-        "task": diagnosis.task,
-        **diagnosis.stages,
-        **diagnosis.tracks,
-    }
+    whole = {"overall": diagnosis.overall, "agentic": diagnosis.agentic, "task": diagnosis.task}
+    values: dict[str, Any] = {**whole, **diagnosis.stages, **diagnosis.tracks}
     for name in values:
         table.add_column(name, justify="right")
     table.add_row(*("-" if value is None else f"{100 * value:.1f}" for value in values.values()))
@@ -119,21 +112,18 @@ def scores_table(title: str, diagnosis: Diagnosis) -> Table:
 
 def print_plan(config: Config, plan: JsonObject) -> None:
     """Print a plan for people."""
-    console = Console()
-    console.print(f"domain {config.domain}, preset {config.preset}, seed {config.seed}")
-    console.print(
-        f"1. bank: {plan['bank']['tasks']} tasks, about {plan['bank']['states']} states over {plan['bank']['cells']} cells; leakage preflight on all"
+    bank, coldstart, one, cells = plan["bank"], plan["coldstart"], plan["round"], plan["evaluations"]
+    mixture = ", ".join(f"{pool} {count}" for pool, count in one["groups_per_step"].items())
+    lines = (
+        f"domain {config.domain}, preset {config.preset}, seed {config.seed}",
+        f"1. bank: {bank['tasks']} tasks, about {bank['states']} states over {bank['cells']} cells; preflight on all",
+        f"2. cold start: {coldstart['steps']} SFT steps of {coldstart['batch']} on {coldstart['slices']} slices",
+        f"3. {plan['rounds']} rounds at the weakest stage: {one['steps']} GRPO steps of groups {mixture};",
+        f"   {one['rollouts']} rollouts a round, then held-out evaluation and gate",
+        f"4. evaluations: {cells['heldout_cells']} held-out cells, {cells['blind_cells']} blind cells",
+        f"work to expect: {plan['total_rollouts']} rollouts in sandboxes",
     )
-    console.print(
-        f"2. cold start: {plan['coldstart']['steps']} SFT steps of {plan['coldstart']['batch']} on {plan['coldstart']['slices']} slices"
-    )
-    console.print(
-        f"3. {plan['rounds']} rounds: evaluate, weakest stage, mixture {plan['round']['groups_per_step']} a batch, {plan['round']['steps']} GRPO steps, {plan['round']['rollouts']} rollouts; gate"
-    )
-    console.print(
-        f"4. evaluations: {plan['evaluations']['heldout_cells']} held-out cells, {plan['evaluations']['blind_cells']} blind cells"
-    )
-    console.print(f"work to expect: {plan['total_rollouts']} rollouts in sandboxes")
+    print("\n".join(lines))
 
 
 def _number(value: float | None) -> str:

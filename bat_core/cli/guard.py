@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 from bat_core.errors import BatError
 
-
 STDOUT = 1
 
 

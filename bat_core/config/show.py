@@ -8,7 +8,6 @@ from typing import Any
 
 from bat_core.config.load import Resolved
 
-
 PLAIN = re.compile(r"[A-Za-z][A-Za-z-]*(\.[A-Za-z-]+)*")
 NOT_TEXT = ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
 """Words that YAML takes for something else."""

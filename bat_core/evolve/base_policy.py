@@ -73,7 +73,7 @@ def _fetched(name: str) -> Path:
         return Path(snapshot_download(name))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         first = str(error).splitlines()[0]
+        remedy = "download it first and name the folder"
         raise CheckpointError(
-            f"policy.base={name!r} is neither a folder nor to be had by name: {first}",
-            remedy="download it first and name the folder",
+            f"policy.base={name!r} is no folder and can't be fetched: {first}", remedy=remedy
         ) from error

@@ -197,7 +197,7 @@ class Evolution:
                 policy=start,
                 output=folder / "candidate",
                 settings=self.settings,
-                seed=seed_of(self.config, "round", number) % 2**31,
+                seed=seed_of(self.config, "round", number),
                 reference=best,
                 probe=self._probe(),
                 batches=batches(
@@ -213,15 +213,12 @@ class Evolution:
         return TrainResult.model_validate(self.journal.once(f"train:{number}", work))
 
     def _probe(self) -> Sequence[StageState]:
-        """Return the fixed probe states of this run: the first of each cell in turn, E2E among them."""
-        one = Mixture(
-            round=1,
-            target=self.stages[0].id,
-            groups={"target": 1, "mix": 2, "e2e": 1},
-            mix=tuple(s.id for s in self.stages[1:]),
-            reason="probe",
-        )
-        drawn = batches(one, self.bank.states, -(-self.config.train.probe // 4), seed_of(self.config, "probe"))
+        """Return the probe states of this run: fixed, all stages and E2E in turn."""
+        first, *others = [stage.id for stage in self.stages]
+        shares = {"target": 1, "mix": 2, "e2e": 1}
+        mixture = Mixture(round=1, target=first, groups=shares, mix=tuple(others), reason="probe")
+        steps = -(-self.config.train.probe // sum(shares.values()))
+        drawn = batches(mixture, self.bank.states, steps, seed_of(self.config, "probe"))
         return [state for batch in drawn for state in batch][: self.config.train.probe]
 
     def _decide(self, number: int, history: History, diagnosis: Diagnosis, signals: Signals) -> Decision:

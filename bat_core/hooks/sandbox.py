@@ -83,5 +83,6 @@ class SandboxProvider(ABC):
         """Remove what dead owners left behind, and nothing else; return what was removed."""
         return ()
 
+    @abstractmethod
     async def aclose(self) -> None:
         """Stop all sandboxes of this provider."""

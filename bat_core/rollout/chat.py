@@ -40,7 +40,9 @@ class ChatFormat:
 
     def __init__(self, tokenizer: Any, tools: Sequence[ToolSpec] = (), window: int = 1 << 30) -> None:
         if not tokenizer.chat_template:
-            raise CheckpointError("the policy's tokenizer has no chat template", remedy="choose an instruction-tuned policy")
+            raise CheckpointError(
+                "the policy's tokenizer has no chat template", remedy="choose an instruction-tuned policy"
+            )
         self.tokenizer = tokenizer
         self.window = window
         self._tools = [
@@ -66,7 +68,9 @@ class ChatFormat:
         whole = self._render([*user, as_template(message)], generate=False)
         end = whole.rindex(self.tokenizer.eos_token) + len(self.tokenizer.eos_token)
         if not whole.startswith(before):
-            raise CheckpointError("the chat template rewrites history", remedy="choose a policy with a prefix-preserving template")
+            raise CheckpointError(
+                "the chat template rewrites history", remedy="choose a policy with a prefix-preserving template"
+            )
         return self._encode(whole[len(before) : end])
 
     def parse(self, ids: Sequence[int]) -> Message:

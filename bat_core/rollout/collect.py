@@ -51,7 +51,9 @@ def collect(batch: Batch, done: Callable[[int, int], None] | None = None) -> lis
     return lab.run(_waves(batch, engine, chat, done))
 
 
-async def _waves(batch: Batch, engine: Engine, chat: ChatFormat, done: Callable[[int, int], None] | None) -> list[Scored]:
+async def _waves(
+    batch: Batch, engine: Engine, chat: ChatFormat, done: Callable[[int, int], None] | None
+) -> list[Scored]:
     size = max(1, batch.lab.rollout.live // WAVES)
     waves = [batch.jobs[i : i + size] for i in range(0, len(batch.jobs), size)]
     gate = asyncio.Semaphore(WAVES)
@@ -61,9 +63,7 @@ async def _waves(batch: Batch, engine: Engine, chat: ChatFormat, done: Callable[
         nonlocal finished
         async with gate:
             session = engine.open([job.seed for job in jobs])
-            scored = await asyncio.gather(
-                *(_one(batch, chat, session, slot, job) for slot, job in enumerate(jobs))
-            )
+            scored = await asyncio.gather(*(_one(batch, chat, session, slot, job) for slot, job in enumerate(jobs)))
         finished += len(jobs)
         if done is not None:
             done(finished, len(batch.jobs))

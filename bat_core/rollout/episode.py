@@ -88,9 +88,23 @@ class _Run:
     """The loop over turns, with its budgets."""
 
     def __init__(
-        self, lab: Lab, chat: ChatFormat, session: Session, slot: int, state: StageState, tokens: Tokens, sandbox: Sandbox
+        self,
+        lab: Lab,
+        chat: ChatFormat,
+        session: Session,
+        slot: int,
+        state: StageState,
+        tokens: Tokens,
+        sandbox: Sandbox,
     ) -> None:
-        self.lab, self.chat, self.session, self.slot, self.tokens, self.sandbox = lab, chat, session, slot, tokens, sandbox
+        self.lab, self.chat, self.session, self.slot, self.tokens, self.sandbox = (
+            lab,
+            chat,
+            session,
+            slot,
+            tokens,
+            sandbox,
+        )
         self.limits: RolloutConfig = lab.spec.rollout
         self.max_turns = self.limits.turns if state.is_e2e else self.limits.stage_turns
         self.ledger = Ledger(lab.key, sandbox.provider, state.receipts)

@@ -193,7 +193,9 @@ class _Batch:
     def _draw(self, logits: torch.Tensor) -> tuple[list[int], list[float]]:
         """Sample by inverse transform with each slot's own random numbers: a slot doesn't depend on its batch."""
         logprobs = torch.log_softmax(logits, -1)
-        draws = torch.tensor([[self.random[slot].random()] for slot in self.rows], device=logits.device, dtype=logits.dtype)
+        draws = torch.tensor(
+            [[self.random[slot].random()] for slot in self.rows], device=logits.device, dtype=logits.dtype
+        )
         index = (logprobs.exp().cumsum(-1) < draws).sum(-1).clamp(max=logits.shape[-1] - 1)
         return index.tolist(), logprobs.gather(1, index[:, None])[:, 0].tolist()
 

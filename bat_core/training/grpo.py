@@ -50,7 +50,7 @@ class Group:
 class Tally:
     """Counts over a phase, and the mean reward of each step."""
 
-    stats: TrainStats = TrainStats()
+    stats: TrainStats = field(default_factory=TrainStats)
     rewards: list[float] = field(default_factory=list)
 
     def add(self, scored: Sequence[Scored], groups: Sequence[Group]) -> None:
@@ -174,7 +174,7 @@ def grpo_arguments(config: TrainConfig, job: TrainJob, device: str, scratch: Pat
         temperature=float(job.settings["temperature"]),
         max_completion_length=int(job.settings["response_tokens"]),
         shuffle_dataset=False,
-        seed=job.seed % (1 << 31),
+        seed=job.seed,
         use_cpu=device == "cpu",
         bf16=config.bf16,
         gradient_checkpointing=config.gradient_checkpointing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,11 @@ class Divergence(NamedTuple):
 
     exact: float | None
     k3: float | None
+
+    @property
+    def finite(self) -> bool:
+        """Whether what was measured are finite numbers."""
+        return all(value is None or math.isfinite(value) for value in self)
 
 
 def divergence(policy: Any, reference: Any, samples: Sequence[Tokens], temperature: float) -> Divergence:

@@ -17,6 +17,7 @@ from bat_core.model.state import StageState
 from bat_core.model.training import Problem, Slice, TrainResult
 from bat_core.rollout.collect import Batch, Job, Scored, collect
 from bat_core.rollout.lab import LabSpec
+from bat_core.training.kl import Divergence, divergence
 
 COLLECT = f"{collect.__module__}:{collect.__name__}"
 ENGINE = "trainer"
@@ -90,32 +91,27 @@ class TrlGrpo(PolicyTrainer):
         scratch = _scratch(job)
         model, tally, log = run_grpo(model, tokenizer, job, config, device, rollouts, scratch)
         shutil.rmtree(scratch, ignore_errors=True)
-        exact, k3 = self._kl(job, config, model, rollouts, device)
+        kl = self._kl(job, config, model, rollouts, device)
         return TrainResult(
             policy=save(_merged(model), tokenizer, job.output),
-            finite=all_finite(log) and (exact is None or exact < float("inf")),
+            finite=all_finite(log) and kl.finite,
             reward_first=tally.rewards[0] if tally.rewards else None,
             reward_mean=sum(tally.rewards) / len(tally.rewards) if tally.rewards else None,
-            kl=exact,
-            kl_k3=k3,
+            kl=kl.exact if kl.finite else None,
+            kl_k3=kl.k3 if kl.finite else None,
             stats=tally.stats,
         )
 
-    def _kl(
-        self, job: TrainJob, config: TrainConfig, model: Any, rollouts: _Rollouts, device: str
-    ) -> tuple[float | None, float | None]:
+    def _kl(self, job: TrainJob, config: TrainConfig, model: Any, rollouts: _Rollouts, device: str) -> Divergence:
         from bat_core.training.checkpoint import load
-        from bat_core.training.kl import divergence
 
         if job.reference is None or not job.probe:
-            return None, None
+            return Divergence(None, None)
         rollouts.engine.model = model
         scored = rollouts([(state, 0, 1_000_003 * (n + 1)) for n, state in enumerate(job.probe)])
         reference, _ = load(job.reference, device, bf16=config.bf16)
-        measured = divergence(
-            model, reference, [one.episode.tokens for one in scored], float(job.settings["temperature"])
-        )
-        return _finite(measured.exact), _finite(measured.k3)
+        samples = [one.episode.tokens for one in scored]
+        return divergence(model, reference, samples, float(job.settings["temperature"]))
 
 
 class _Rollouts:
@@ -143,10 +139,6 @@ def choose_slices(slices: Sequence[Slice], config: ColdstartConfig, seed: int) -
     held = set(trajectories[: round(config.validation * len(trajectories))])
     training = [one for one in slices if one.trajectory not in held]
     return rng.sample(training, min(config.slices, len(training)))
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and abs(value) < float("inf") else None
 
 
 def _merged(model: Any) -> Any:
