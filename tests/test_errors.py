@@ -20,7 +20,7 @@ def test_the_tree_drawn_at_the_top_is_the_tree_of_the_classes() -> None:
             depth = len(match[1]) // 4
             drawn[match[2]] = above[depth]
             above[depth + 1] = match[2]
-    assert drawn == {cls.__name__: cls.__base__.__name__ for cls in CLASSES if cls is not BatError}
+    assert drawn == {cls.__name__: cls.__bases__[0].__name__ for cls in CLASSES if cls is not BatError}
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

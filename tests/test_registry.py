@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-
 ZYGOTE = """
 import importlib, json, os, sys, traceback
 import stevedore.driver
@@ -164,12 +163,16 @@ def test_a_domain_of_another_api_is_refused(site: Site) -> None:
 
 
 def test_a_domain_that_lacks_methods_is_a_plugin_error(site: Site) -> None:
-    site.add("bat-nlp", "nlp", "from bat_core import Domain\nclass D(Domain): pass\n", "[bat_core.domains]\nnlp = nlp:D\n")
+    site.add(
+        "bat-nlp", "nlp", "from bat_core import Domain\nclass D(Domain): pass\n", "[bat_core.domains]\nnlp = nlp:D\n"
+    )
     said = site.run("r.load_domain('nlp')")
     assert "PluginError: domain 'nlp' (nlp:D) can't be made: TypeError: Can't instantiate abstract class D" in said
 
 
-@pytest.mark.parametrize(("wanted", "names"), [("none", "[]"), ("", "[]"), ("bat-nlp", "['n']"), ("bat-med, bat-nlp", "['m', 'n']")])
+@pytest.mark.parametrize(
+    ("wanted", "names"), [("none", "[]"), ("", "[]"), ("bat-nlp", "['n']"), ("bat-med, bat-nlp", "['m', 'n']")]
+)
 def test_the_environment_says_which_distributions_count(site: Site, wanted: str, names: str) -> None:
     site.add("bat-nlp", "nlp", DICE, "[bat_core.judges]\nn = nlp:Dice\n")
     site.add("bat-med", "med", DICE, "[bat_core.judges]\nm = med:Dice\n")

@@ -26,7 +26,11 @@ def raising(error: BaseException) -> Callable[[], None]:
             2,
             "bat: the disk is full (/run/x); free some space and run the same command again, it goes on",
         ),
-        (OSError(errno.EDQUOT, "Quota"), 2, "bat: the disk is full; free some space and run the same command again, it goes on"),
+        (
+            OSError(errno.EDQUOT, "Quota"),
+            2,
+            "bat: the disk is full; free some space and run the same command again, it goes on",
+        ),
         (
             PermissionError(errno.EACCES, "Permission denied", "/run"),
             2,

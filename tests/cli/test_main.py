@@ -14,7 +14,19 @@ import pytest
 from bat_core.cli.main import main
 
 BAT = [sys.executable, "-c", "from bat_core.cli.main import main; main()"]
-HEAVY = ("torch", "transformers", "trl", "vllm", "docker", "numpy", "pydantic", "omegaconf", "loguru", "stevedore", "rich.table")
+HEAVY = (
+    "torch",
+    "transformers",
+    "trl",
+    "vllm",
+    "docker",
+    "numpy",
+    "pydantic",
+    "omegaconf",
+    "loguru",
+    "stevedore",
+    "rich.table",
+)
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -70,7 +82,10 @@ def test_wrong_use_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["config", "show", "train.stps=4"], "bat: unknown key 'train.stps' in command line; did you mean 'train.steps'?"),
+        (
+            ["config", "show", "train.stps=4"],
+            "bat: unknown key 'train.stps' in command line; did you mean 'train.steps'?",
+        ),
         (["config", "show", "--preset", "gpus"], "bat: unknown preset 'gpus'; did you mean 'gpu'?"),
         (["evolve", "--dry-run", "--config", "nowhere.yaml"], "bat: can't read the configuration nowhere.yaml: "),
         (["evolve", "--domain", "medimagin"], "bat: no plugin named 'medimagin' of kind domains; did you mean"),
@@ -103,9 +118,7 @@ def test_a_configuration_is_shown_with_origins(capsys: pytest.CaptureFixture[str
     assert shown["origins"]["train.steps"] == "command line" and shown["origins"]["domain"].startswith("domain ")
 
 
-def test_a_preset_that_is_named_in_a_file_is_really_applied(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_preset_that_is_named_in_a_file_is_really_applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("preset: gpu\ntrain: {steps: 7}\n")
     _, out, _ = call(capsys, "config", "show", "--config", str(path), "--json")
@@ -142,14 +155,18 @@ def test_plugins_are_listed_with_a_broken_one_in_its_row(
     info = tmp_path / "bat_nlp-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bat-nlp\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text("[bat_core.judges]\nj = nowhere_at_all:J\n[bat_core.verifiers]\ncheck = json:loads\n")
+    (info / "entry_points.txt").write_text(
+        "[bat_core.judges]\nj = nowhere_at_all:J\n[bat_core.verifiers]\ncheck = json:loads\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     code, out, _ = call(capsys, "plugins", "list", "--json")
     rows = {(row["kind"], row["distribution"], row["name"]): row for row in json.loads(out)}
     assert code == 0
     assert rows["judges", "bat-nlp", "j"]["state"] == "broken"
     assert rows["judges", "bat-nlp", "j"]["reason"] == "No module named 'nowhere_at_all'"
-    assert rows["verifiers", "bat-nlp", "check"]["state"] == rows["verifiers", "bat-core", "check"]["state"] == "ambiguous"
+    assert (
+        rows["verifiers", "bat-nlp", "check"]["state"] == rows["verifiers", "bat-core", "check"]["state"] == "ambiguous"
+    )
     assert rows["curricula", "bat-core", "weakest-stage"]["state"] == "ok"
 
 

@@ -30,7 +30,10 @@ def one(**values: Any) -> Resolved:
         ({"trian": {"steps": 4}}, "unknown key 'trian.steps' in FILE; did you mean 'train.steps'?"),
         ({"gates": {}}, "unknown key 'gates' in FILE; did you mean "),
         ({"seed": {"value": 1}}, "unknown key 'seed.value' in FILE; "),
-        ({"train": {"steps": 0}}, "train.steps=0 in FILE: input should be greater than or equal to 1; see `bat config schema`"),
+        (
+            {"train": {"steps": 0}},
+            "train.steps=0 in FILE: input should be greater than or equal to 1; see `bat config schema`",
+        ),
         ({"train": {"lr": "fast"}}, "train.lr='fast' in FILE: input should be a valid number"),
         ({"train": {"lr": float("inf")}}, "train.lr=inf in FILE: input should be a finite number"),
         ({"train": {"lr": float("nan")}}, "train.lr=nan in FILE: "),
@@ -80,7 +83,12 @@ def test_the_gpu_preset_holds_the_reference_settings() -> None:
     train, rollout, cold, gate = config.train, config.rollout, config.coldstart, config.gate
     assert (train.groups, train.rollouts, train.steps, train.lr, train.beta) == (8, 4, 50, 2.5e-7, 0.006)
     assert (train.loss, train.scale, config.loop.rounds) == ("grpo", "none", 10)
-    assert (rollout.turns, rollout.response_tokens, rollout.observation_chars, rollout.temperature) == (24, 16384, 2048, 0.7)
+    assert (rollout.turns, rollout.response_tokens, rollout.observation_chars, rollout.temperature) == (
+        24,
+        16384,
+        2048,
+        0.7,
+    )
     assert (cold.steps, cold.batch, cold.lr, cold.max_tokens, cold.validation) == (200, 32, 2e-5, 8192, 0.05)
     assert (gate.overall, gate.task, gate.track, gate.catastrophic, gate.patience) == (0.01, 0.03, 0.05, 0.20, 2)
     assert (config.mixture.target, config.mixture.mix, config.mixture.e2e) == (0.50, 0.25, 0.25)
@@ -131,4 +139,3 @@ def test_what_is_printed_can_be_read_again_and_says_where_from(tmp_path: Path, w
     path = tmp_path / "config.yaml"
     path.write_text(text)
     assert resolve([file_layer(path)]).config == found.config
-

@@ -37,9 +37,7 @@ def bank(each: int = 2) -> list[StageState]:
 
 
 def mixture(target: int = 4, mix: int = 2, e2e: int = 2) -> Mixture:
-    return Mixture(
-        round=1, target="B", groups={"target": target, "mix": mix, "e2e": e2e}, mix=("A", "C"), reason="r"
-    )
+    return Mixture(round=1, target="B", groups={"target": target, "mix": mix, "e2e": e2e}, mix=("A", "C"), reason="r")
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5), st.integers(1, 9), st.integers(0, 99))

@@ -38,7 +38,12 @@ def broken(found: Decision) -> list[str]:
 )
 @pytest.mark.parametrize("scale", ["interval", "point"])
 def test_every_limit_is_broken_just_beyond_it_and_not_at_it(
-    diagnosis: Make, history: Callable[..., History], stages: list[Stage], values: dict[str, object], name: str, scale: str
+    diagnosis: Make,
+    history: Callable[..., History],
+    stages: list[Stage],
+    values: dict[str, object],
+    name: str,
+    scale: str,
 ) -> None:
     def at(shift: float) -> dict[str, object]:
         return {
@@ -126,7 +131,9 @@ def test_kl_that_was_not_measured_or_lies_at_tau_is_no_reason(
     diagnosis: Make, history: Callable[..., History], stages: list[Stage]
 ) -> None:
     for kl in (None, 0.5):
-        decision = curriculum().decide(history(diagnosis()), diagnosis(overall=0.3), Signals(finite=True, kl=kl), stages)
+        decision = curriculum().decide(
+            history(diagnosis()), diagnosis(overall=0.3), Signals(finite=True, kl=kl), stages
+        )
         assert decision.outcome == "promoted"
 
 
@@ -172,9 +179,7 @@ def test_ten_rounds_of_a_small_loss_are_never_promoted(
         mixture = policy.prescribe(past, stages)
         candidate = diagnosis(overall=-0.0099, gains={"A": -0.0099, "B": -0.0099, "C": -0.0099})
         decision = policy.decide(past, candidate, FINE, stages)
-        record = RoundRecord(
-            round=mixture.round, mixture=mixture, diagnosis=candidate, signals=FINE, decision=decision
-        )
+        record = RoundRecord(round=mixture.round, mixture=mixture, diagnosis=candidate, signals=FINE, decision=decision)
         past = History(coldstart=start, rounds=(*past.rounds, record))
     assert {record.decision.outcome for record in past.rounds} == {"held", "rolled_back"}
     assert past.best == start and past.rounds[-1].decision.stop

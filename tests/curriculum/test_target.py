@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -91,7 +92,7 @@ def plain_target(past: History, stages: list[Stage], restart: bool) -> str:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ROUND, max_size=4), st.sampled_from(["continue", "restart"]), st.sampled_from([4, 8, 12]))
 def test_a_prescription_names_only_existing_stages_and_is_a_pure_function(
-    diagnosis: Make, history: Past, stages: list[Stage], rounds: list[tuple], on_hold: str, groups: int
+    diagnosis: Make, history: Past, stages: list[Stage], rounds: list[Any], on_hold: str, groups: int
 ) -> None:
     made = [
         (outcome, diagnosis(dict(zip("ABC", scores, strict=True)), gains=dict(zip("ABC", gains, strict=True))))

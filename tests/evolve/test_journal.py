@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def test_an_interrupted_sequence_ends_like_an_undisturbed_one(
         for number, key in enumerate(keys):
             if number == stop:
                 break
-            journal.once(f"k:{key}", lambda key=key: {"square": key * key})
+            journal.once(f"k:{key}", partial(dict, square=key * key))
         journal.close()
 
     folder = tmp_path_factory.mktemp("j")

@@ -73,7 +73,16 @@ def test_a_summary_is_computed_from_the_journal_and_null_stays_null(tmp_path: Pa
             mixture=Mixture(round=number, target="A", groups={"target": 4}, mix=(), reason="r"),
             diagnosis=diagnosis(score),
             signals=Signals(finite=True),
-            decision=Decision(round=number, outcome=outcome, gain=gain, checks=(), reason="r", stop_reason="all 2 rounds done"),
+            decision=Decision.model_validate(
+                {
+                    "round": number,
+                    "outcome": outcome,
+                    "gain": gain,
+                    "checks": (),
+                    "reason": "r",
+                    "stop_reason": "all done",
+                }
+            ),
         )
         for number, outcome, score, gain in ((1, "promoted", 0.61234, 0.1), (2, "held", None, None))
     )
@@ -83,9 +92,10 @@ def test_a_summary_is_computed_from_the_journal_and_null_stays_null(tmp_path: Pa
     assert summary.heldout["best"]["overall"] == 61.23 and summary.heldout["coldstart"]["overall"] == 50.0
     assert summary.blind["coldstart"]["overall"] == 0.0 and summary.blind["best"]["task"] == 50.0
     assert summary.heldout["best"]["tracks"] == {"x": None}
-    assert [(r["overall"], r["gain"], r["decision"]) for r in summary.rounds] == [(61.23, 10.0, "promoted"), (None, None, "held")]
+    rows = [(row["overall"], row["gain"], row["decision"]) for row in summary.rounds]
+    assert rows == [(61.23, 10.0, "promoted"), (None, None, "held")]
     assert summary.counts == {"tasks": 4, "states": 24, "slices": 9, "rejected": 1, "rollouts": 20, "lost": 2}
-    assert summary.dropped_observers == ("p",) and summary.stop_reason == "all 2 rounds done"
+    assert summary.dropped_observers == ("p",) and summary.stop_reason == "all done"
     assert points(None) is None and points(0.0) == 0.0
 
 
@@ -112,4 +122,6 @@ def test_the_evaluators_snapshots_lie_in_its_own_folder(tmp_path: Path) -> None:
 
     with RunDirectory(tmp_path) as run:
         settings = evaluator_settings(Config(), run, "blind")
-        assert settings["lab"]["store"].startswith(str(run.evaluator)) and settings["folder"] == str(run.evaluator / "blind")
+        assert settings["lab"]["store"].startswith(str(run.evaluator)) and settings["folder"] == str(
+            run.evaluator / "blind"
+        )

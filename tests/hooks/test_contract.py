@@ -93,4 +93,8 @@ def test_a_domain_without_a_suite_says_what_to_implement() -> None:
 
     with pytest.raises(ContractError, match=r"domain 'bare' has no blind suite; implement Domain\.evaluator"):
         Bare().evaluator("blind", {})
-    assert Bare().defaults() == {} and Bare().workflow() is None and Bare().cheats(Task(id="t", domain="d", track="t", seed=0)) == ()
+    assert (
+        Bare().defaults() == {}
+        and Bare().workflow() is None
+        and Bare().cheats(Task(id="t", domain="d", track="t", seed=0)) == ()
+    )

@@ -30,7 +30,15 @@ JSON = st.recursive(
 
 
 def diagnosis(**values: object) -> Diagnosis:
-    plain = {"policy": D, "suite": D, "overall": 0.5, "agentic": 0.5, "stages": {"A": 0.5}, "tracks": {"t": 0.5}, "n": 4}
+    plain = {
+        "policy": D,
+        "suite": D,
+        "overall": 0.5,
+        "agentic": 0.5,
+        "stages": {"A": 0.5},
+        "tracks": {"t": 0.5},
+        "n": 4,
+    }
     return Diagnosis.model_validate(plain | values)
 
 
@@ -74,7 +82,7 @@ def test_a_reward_is_a_number_in_the_unit_interval_or_null(bad: float) -> None:
 def test_values_are_frozen_and_closed() -> None:
     reward = Reward(value=0.5)
     with pytest.raises(ValidationError):
-        reward.value = 1.0  # type: ignore[misc]
+        reward.value = 1.0
     with pytest.raises(ValidationError):
         Reward.model_validate({"value": 0.5, "bonus": 1})
 

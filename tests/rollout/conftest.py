@@ -11,7 +11,8 @@ from bat_core.training.tiny import tiny_model
 from bat_core.training.tokenizer import train_tokenizer
 
 TEXTS = [
-    '<|im_start|>user\nGo on at stage A, please. The harbour is north of 7.<|im_end|>\n<|im_start|>assistant\n<tool_call>\n'
+    "<|im_start|>user\nGo on at stage A, please. The harbour is north of 7.<|im_end|>\n"
+    "<|im_start|>assistant\n<tool_call>\n"
     '{"name": "execute_code", "arguments": {"language": "python", "code": "print(1 + 2)\\nx = \'a b\'"}}\n'
     "</tool_call><|im_end|>\n<|im_start|>tool\n3 of 4 lines, none of them é or 中<|im_end|>\n",
 ]

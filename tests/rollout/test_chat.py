@@ -15,9 +15,7 @@ from bat_core.rollout.chat import ChatFormat, as_template
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="<>"), max_size=20)
 CODE = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="<>"), min_size=1, max_size=30)
-CALL = st.builds(
-    lambda code: ToolCall(name="execute_code", arguments={"language": "python", "code": code}), CODE
-)
+CALL = st.builds(lambda code: ToolCall(name="execute_code", arguments={"language": "python", "code": code}), CODE)
 
 
 def turn(call: ToolCall) -> Message:

@@ -206,7 +206,8 @@ def test_touching_what_was_given_is_worth_nothing(chat: ChatFormat, notes: Make)
 
 def test_a_malformed_call_is_answered_and_leaves_no_receipt(chat: ChatFormat, notes: Make) -> None:
     _, spec, state = notes()
-    odd = Message(role="assistant", tool_calls=(ToolCall(name="execute_code", arguments={"language": "r", "code": "1"}),))
+    arguments = {"language": "r", "code": "1"}
+    odd = Message(role="assistant", tool_calls=(ToolCall(name="execute_code", arguments=arguments),))
     (one,) = played(chat, spec, state, [odd, END])
     assert one.episode.rollout.receipts == ()
     assert one.episode.rollout.messages[1].content.startswith("error: execute_code needs")

@@ -27,7 +27,9 @@ def full_logprobs(model: Any, ids: Sequence[int], temperature: float) -> torch.T
     return torch.log_softmax(logits / temperature, -1)
 
 
-async def drive(session: Session, slot: int, prompt: Sequence[int], shown: Sequence[Sequence[int]], limit: int) -> tuple[list[int], list[tuple[int, Sampled]]]:
+async def drive(
+    session: Session, slot: int, prompt: Sequence[int], shown: Sequence[Sequence[int]], limit: int
+) -> tuple[list[int], list[tuple[int, Sampled]]]:
     """Sample a turn after the prompt and after each observation; return all ids and where each turn begins."""
     context, turns = list(prompt), []
     new: Sequence[int] = prompt
@@ -51,7 +53,9 @@ def observations(slot: int, count: int) -> list[list[int]]:
     return [[rng.randrange(3, 300) for _ in range(rng.randrange(1, 9))] for _ in range(count)]
 
 
-def test_logprobs_of_the_growing_cache_are_those_of_a_fresh_forward_pass(engine: TransformersEngine, model: Any) -> None:
+def test_logprobs_of_the_growing_cache_are_those_of_a_fresh_forward_pass(
+    engine: TransformersEngine, model: Any
+) -> None:
     """Several slots, prompts and turns of different lengths, slots that leave early."""
 
     async def all_slots() -> Any:
@@ -77,7 +81,13 @@ def test_a_slots_tokens_do_not_depend_on_its_batch_mates(engine: TransformersEng
         return (
             await asyncio.gather(
                 *(
-                    drive(session, s, PROMPTS[0] if s == slot else PROMPTS[s % 3], observations(9 if s == slot else s, 2), 6)
+                    drive(
+                        session,
+                        s,
+                        PROMPTS[0] if s == slot else PROMPTS[s % 3],
+                        observations(9 if s == slot else s, 2),
+                        6,
+                    )
                     for s in range(len(seeds))
                 )
             )
@@ -92,7 +102,9 @@ def test_a_slots_tokens_do_not_depend_on_its_batch_mates(engine: TransformersEng
             assert mine.logprobs == pytest.approx(theirs.logprobs, abs=1e-5)
 
 
-def test_members_of_a_group_share_one_prefill(engine: TransformersEngine, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_of_a_group_share_one_prefill(
+    engine: TransformersEngine, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shapes: list[tuple[int, ...]] = []
     forward = model.model.forward
 
@@ -113,7 +125,9 @@ def test_members_of_a_group_share_one_prefill(engine: TransformersEngine, model:
     assert len({tuple(turns[0][1].ids) for _, turns in results[:4]}) > 1, "same prompt, other seeds, other tokens"
 
 
-def test_the_rows_of_slots_that_left_are_dropped(engine: TransformersEngine, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rows_of_slots_that_left_are_dropped(
+    engine: TransformersEngine, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows: list[int] = []
     forward = model.model.forward
 

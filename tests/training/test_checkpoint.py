@@ -41,7 +41,9 @@ def test_a_damaged_or_missing_policy_is_named(model: Any, tokenizer: Any, tmp_pa
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
     weights.write_bytes(bytes(data))
-    with pytest.raises(CheckpointError, match=r"the checkpoint .*/p is damaged or missing: digest sha256:\w+, expected"):
+    with pytest.raises(
+        CheckpointError, match=r"the checkpoint .*/p is damaged or missing: digest sha256:\w+, expected"
+    ):
         load(policy)
     with pytest.raises(CheckpointError, match="digest missing, expected"):
         verify(PolicyRef(path=str(tmp_path / "none"), digest=policy.digest))

@@ -89,7 +89,7 @@ def test_a_tally_counts_and_null_enters_no_mean(groups: list[list[float | None]]
 
 def test_trl_gets_whole_groups_with_masks_of_equal_length(tmp_path: Path) -> None:
     states = [state(n) for n in range(4)]
-    rewards = {0: [1.0, 0.0], 1: [0.5, 0.5], 2: [None, 1.0], 3: [None, None]}
+    rewards: dict[int, list[float | None]] = {0: [1.0, 0.0], 1: [0.5, 0.5], 2: [None, 1.0], 3: [None, None]}
     asked: list[tuple[str, int, int]] = []
     heard: list[float | None] = []
 
@@ -135,7 +135,12 @@ GROUPS: list[list[float | None]] = [
 
 
 def train(
-    model: Any, tokenizer: Any, tmp_path: Path, groups: list[list[float | None]], monkeypatch: pytest.MonkeyPatch, **config: Any
+    model: Any,
+    tokenizer: Any,
+    tmp_path: Path,
+    groups: list[list[float | None]],
+    monkeypatch: pytest.MonkeyPatch,
+    **config: Any,
 ) -> tuple[list[Any], dict[str, Any], list[dict[str, float]], Any]:
     """One step of real TRL on given rewards; return what it computed, the change of the weights, log and tally."""
     import trl
@@ -195,3 +200,14 @@ def test_a_step_that_was_lost_as_a_whole_is_no_broken_metric(
     _, change, log, tally = train(model, tokenizer, tmp_path, [[None] * 4] * 4, monkeypatch)
     assert max(change.values()) == 0.0 and tally.rewards == []
     assert all_finite(log), "our own failure is no reason to roll a policy back"
+
+
+def test_weights_that_are_not_numbers_show_in_the_log(
+    model: Any, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    with torch.no_grad():
+        model.lm_head.weight[40] = math.nan
+    _, _, log, _ = train(model, tokenizer, tmp_path, [[1.0, 0.0, 0.5, 0.25]] * 4, monkeypatch)
+    assert not all_finite(log)

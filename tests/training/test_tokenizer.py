@@ -15,7 +15,8 @@ QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCh
 
 
 def ids(tokenizer: Any, text: str) -> list[int]:
-    return tokenizer(text, add_special_tokens=False)["input_ids"]
+    found: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+    return found
 
 
 @QUICK

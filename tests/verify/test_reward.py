@@ -24,7 +24,9 @@ def cases(draw: st.DrawFn, *, nulls: bool = True, equal: bool = False, caps: boo
         items = tuple(
             RubricItem(id=i, criterion="?", verifier="check:x", weight=w) for i, w in zip(ids, weights, strict=True)
         )
-        capped = tuple(Cap(item=i, at_most=draw(st.sampled_from([0.0, 0.2, 0.5]))) for i in ids if caps and draw(st.booleans()))
+        capped = tuple(
+            Cap(item=i, at_most=draw(st.sampled_from([0.0, 0.2, 0.5]))) for i in ids if caps and draw(st.booleans())
+        )
         rubrics.append(Rubric(stage=stage, items=items, caps=capped))
         outcomes = st.sampled_from([True, False, None] if nulls else [True, False])
         verdicts[stage] = [
@@ -84,7 +86,8 @@ def test_a_stages_reward_is_its_score_and_null_is_not_zero(case: Case) -> None:
     found = scored(case)
     expected = plain_score(rubrics[0], verdicts["A"], plain_eta(verdicts["A"]))
     assert (found.value is None) == (expected is None) == (found.nulls > 0)
-    assert found.value is None or 0 <= found.value <= 1 and found.value == pytest.approx(expected, abs=1e-12)
+    assert found.value is None or 0 <= found.value <= 1
+    assert found.value is None or found.value == pytest.approx(expected, abs=1e-12)
     assert found.items == len(rubrics[0].items)
 
 

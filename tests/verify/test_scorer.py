@@ -40,7 +40,8 @@ class Answers(RubricVerifier):
     async def verify(self, item: RubricItem, evidence: Evidence) -> ItemVerdict:
         if isinstance(self.answer, Exception):
             raise self.answer
-        return self.answer
+        answer: ItemVerdict = self.answer
+        return answer
 
 
 class Contract(StageContract):
