@@ -7,7 +7,6 @@ import inspect
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache as remembered
 from typing import Any
 
 import torch
@@ -108,14 +107,14 @@ class _Batch:
     def __post_init__(self) -> None:
         self.random = {slot: random.Random(seed) for slot, seed in enumerate(self.seeds)}
 
-    @torch.inference_mode()
     def turn(self, requests: dict[int, tuple[list[int], int]]) -> dict[int, Sampled]:
         """Feed each slot its new ids and sample one turn for all of them."""
         was_training = self.engine.model.training
         self.engine.model.eval()
-        chunks = {slot: [*self._carry(slot), *ids] for slot, (ids, _) in requests.items()}
-        logits = self._start(chunks) if self.cache is None else self._go_on(chunks)
-        turns = self._decode(logits, {slot: limit for slot, (_, limit) in requests.items()})
+        with torch.inference_mode():
+            chunks = {slot: [*self._carry(slot), *ids] for slot, (ids, _) in requests.items()}
+            logits = self._start(chunks) if self.cache is None else self._go_on(chunks)
+            turns = self._decode(logits, {slot: limit for slot, (_, limit) in requests.items()})
         self.engine.model.train(was_training)
         return turns
 
@@ -200,7 +199,6 @@ class _Batch:
         return index.tolist(), logprobs.gather(1, index[:, None])[:, 0].tolist()
 
 
-@remembered
 def _cache_name(decoder: type[Any]) -> str:
     """Return what the decoder calls its cache: the library is renaming `past_key_values` to `cache`."""
     return "cache" if "cache" in inspect.signature(decoder.forward).parameters else "past_key_values"
