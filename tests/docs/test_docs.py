@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 BLOCK = re.compile(r"^<!-- test -->\n```(bash|python)\n(.*?)^```$", re.M | re.S)
-SLOW = ("tutorials/five-minutes.md",)
+SLOW = ("README.md", "how-to/leakage.md", "tutorials/five-minutes.md")
 LIMIT = 600
 """Seconds for one block."""
 
