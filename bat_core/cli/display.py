@@ -77,7 +77,7 @@ class Display:
 
     def summary(self, summary: RunSummary, page: Path) -> None:
         """Print the outcome."""
-        table = Table(title=f"{summary.name}: {summary.stop_reason}")
+        table = Table(title=f"{summary.name}: {summary.stop_reason}", title_justify="left", box=None, padding=(0, 1))
         for column in (
             "suite",
             "policy",
@@ -88,7 +88,7 @@ class Display:
             *summary.heldout["best"]["stages"],
             "n",
         ):
-            table.add_column(column, justify="right" if column not in ("suite", "policy") else "left")
+            table.add_column(column, no_wrap=True, justify="left" if column in ("suite", "policy") else "right")
         for suite in ("heldout", "blind"):
             for policy in ("coldstart", "best"):
                 row = getattr(summary, suite)[policy]
@@ -101,11 +101,11 @@ class Display:
 
 def scores_table(title: str, diagnosis: Diagnosis) -> Table:
     """Return one row of scores in points."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1))
     whole = {"overall": diagnosis.overall, "agentic": diagnosis.agentic, "task": diagnosis.task}
     values: dict[str, Any] = {**whole, **diagnosis.stages, **diagnosis.tracks}
     for name in values:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_row(*("-" if value is None else f"{100 * value:.1f}" for value in values.values()))
     return table
 

@@ -14,6 +14,7 @@ from bat_core.cli.guard import guarded
 COMMANDS = {
     "evolve": ("bat_core.cli.evolve:evolve", "Run the main job: bank, cold start, rounds. Resumes by itself."),
     "bank": ("bat_core.cli.bank:app", "Build and look at the Stage Bank."),
+    "base": ("bat_core.cli.base:base", "Build a domain's tiny base policy from its expert logs."),
     "evaluate": ("bat_core.cli.evaluate:evaluate", "Evaluate a policy behind the firewall."),
     "report": ("bat_core.cli.report:report", "Write a run's web page."),
     "plugins": ("bat_core.cli.plugins:app", "List installed plugins."),

@@ -39,7 +39,6 @@ class BankConfig(Section):
     synthesizer: str = "self-instruct"
     tasks: int = Field(default=96, ge=2)
     workers: int = Field(default=2, ge=0)
-    attempts: int = Field(default=3, ge=1, description="tasks tried per wanted task before giving up")
 
 
 class ColdstartConfig(Section):

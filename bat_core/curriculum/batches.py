@@ -23,7 +23,7 @@ def batches(mixture: Mixture, states: Sequence[StageState], steps: int, seed: in
         "mix": _draw(mixture.mix, states, rng),
         "e2e": _draw([E2E], states, rng),
     }
-    return [[next(pools[pool]) for pool, count in mixture.groups.items() for _ in range(count)] for _ in range(steps)]
+    return [[next(pool) for name, pool in pools.items() for _ in range(mixture.groups[name])] for _ in range(steps)]
 
 
 def _draw(focuses: Sequence[str], states: Sequence[StageState], rng: random.Random) -> Iterator[StageState]:

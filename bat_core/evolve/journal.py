@@ -85,16 +85,17 @@ class Journal:
             return None if row is None else json.loads(row[0])
 
     def once(self, key: str, work: Callable[[], JsonObject]) -> JsonObject:
-        """Return the entry called `key`; if it is missing, do the work and append it."""
+        """Return the entry called `key`; if it is missing, do the work and append it. Same value either way."""
         found = self.get(key)
         if found is not None:
             return found
         began = time.monotonic()
-        payload = work()
-        values = (key, canonical_json(payload), time.monotonic() - began)
+        text = canonical_json(work())
+        values = (key, text, time.monotonic() - began)
         with self._explained():
             self._db.execute("INSERT INTO entries (key, payload, seconds) VALUES (?, ?, ?)", values)
-        return payload
+        fresh: JsonObject = json.loads(text)
+        return fresh
 
     def entries(self) -> list[tuple[str, JsonObject]]:
         """Return all entries in order."""

@@ -186,7 +186,8 @@ class Evolution:
             recorder = RoundRecorder()
 
             def progress(phase: str, done: int, total: int, metrics: JsonObject) -> None:
-                recorder.metric(done, metrics)
+                if metrics:
+                    recorder.metric(done, metrics)
                 self._progress(f"round {number}", done, total, metrics)
 
             def listen(state: StageState, rollout: object, reward: object) -> None:

@@ -55,7 +55,7 @@ class ChatFormat:
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids of a prompt, ending where the policy's turn begins."""
-        return self._encode(self._render([as_template(m) for m in messages], generate=True))
+        return self._encode(self._render([self._shown(m) for m in messages], generate=True))
 
     def between_ids(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids from the end of the policy's turn, over `messages`, to the start of its next one."""
@@ -87,8 +87,16 @@ class ChatFormat:
         eos = self.tokenizer.eos_token
         before = self._render(head, generate=False)
         before = before[: before.rindex(eos) + len(eos)]
-        whole = self._render([*head, *(as_template(m) for m in messages)], generate=True)
+        whole = self._render([*head, *(self._shown(m) for m in messages)], generate=True)
         return tuple(self._encode(whole[len(before) :]))
+
+    def _shown(self, message: Message) -> dict[str, Any]:
+        """Return a message for the template; what a tool printed can't end its own turn or begin another."""
+        plain = as_template(message)
+        if message.role == "tool":
+            for mark in self.tokenizer.all_special_tokens:
+                plain["content"] = plain["content"].replace(mark, f"{mark[0]} {mark[1:]}")
+        return plain
 
     def _render(self, messages: list[dict[str, Any]], *, generate: bool) -> str:
         text: str = self.tokenizer.apply_chat_template(

@@ -18,6 +18,8 @@ from bat_core.sandboxes.snapshots import SnapshotStore
 from bat_core.verify.scorer import Scorer
 
 T = TypeVar("T")
+UNSAFE = "unsafe-process"
+"""Spelling this name out is the consent to run without any guarantee; it marks every receipt."""
 
 
 class LabSpec(Value):
@@ -61,6 +63,8 @@ class Lab:
         """Return the warm pool, opening it when first needed."""
         if self._pool is None:
             spec = self.domain.sandbox()
+            if self.spec.provider == UNSAFE:
+                spec = spec.model_copy(update={"require": frozenset()})
             wanted = self.spec.provider
             names = [f.qualified for f in registry.installed("sandboxes")] if wanted == "auto" else [wanted]
             found = {name.rpartition("/")[2]: registry.load("sandboxes", name) for name in names}

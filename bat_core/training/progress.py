@@ -24,13 +24,16 @@ def quiet() -> None:
 
 
 def reporting(progress: Callable[[int, int, dict[str, Any]], None]) -> Any:
-    """Return a TRL callback that calls `progress(done, total, metrics)` after each optimiser step."""
+    """Return a TRL callback that calls `progress(done, total, metrics)`: without metrics when a step ends, then with them."""
     from transformers import TrainerCallback
 
     class Reporting(TrainerCallback):  # type: ignore[misc]
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            latest = state.log_history[-1] if state.log_history else {}
-            progress(state.global_step, state.max_steps, dict(latest))
+            progress(state.global_step, state.max_steps, {})
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if logs and "loss" in logs:
+                progress(state.global_step, state.max_steps, dict(logs))
 
     return Reporting()
 

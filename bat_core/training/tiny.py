@@ -26,7 +26,7 @@ def tiny_model(tokenizer: Any, policy: PolicyConfig, seed: int) -> Any:
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,
         bos_token_id=None,
-        rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+        rope_parameters={"rope_type": "default", "rope_theta": 1_000_000.0},
         initializer_range=0.04,
     )
     model = Qwen3ForCausalLM(config)
