@@ -70,19 +70,19 @@ async def _produce(lab: Lab, task: Task) -> Produced:
 
 @dataclass(frozen=True)
 class LogOrder:
-    """Record one mixed-quality log for a base policy."""
+    """Record one log for a base policy, with the expert's slips or without."""
 
     lab: LabSpec
     task: Task
+    slips: bool
 
 
 def record(order: LogOrder) -> list[tuple[str, Sequence[Message]]]:
-    """Return (focus, conversation) pairs of an expert run with slips: whole, and stage by stage."""
+    """Return (focus, conversation) pairs of an expert run: whole, and stage by stage."""
     lab = lab_for(order.lab)
-    return lab.run(_record(lab, order.task))
+    return lab.run(_record(lab, order.task, random.Random(digest_of([order.task.id, "log"])) if order.slips else None))
 
 
-async def _record(lab: Lab, task: Task) -> list[tuple[str, Sequence[Message]]]:
-    slips = random.Random(digest_of([task.id, "log"]))
+async def _record(lab: Lab, task: Task, slips: random.Random | None) -> list[tuple[str, Sequence[Message]]]:
     run = await solve(lab, task, lab.domain.expert(task, slips))
     return [(c.state.focus, (*lab.harness.prompt(lab.contract, c.state), *c.expert.messages)) for c in cut(lab, run)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,16 @@ from bat_core.model.training import PolicyRef
 from bat_core.rollout.chat import ChatFormat, as_template
 from bat_core.rollout.lab import LabSpec
 from bat_core.training.checkpoint import save
-from bat_core.training.sft import IGNORED, Row, SftSettings, run_sft
+from bat_core.training.sft import IGNORED, Row
 
 RECORD = f"{record.__module__}:{record.__name__}"
 Conversation = Sequence[Message]
 CORPUS = 160
 """Conversations that the tokenizer is trained on."""
+SHORT = ((0.25, 130), (0.45, 220))
+"""Until which share of the steps conversations are cut to how many tokens."""
+LONG = (220, 400, 560)
+"""Lengths afterwards, in turn at random."""
 LOG_SEED = 0x0BA5E
 """Logs for the base come from their own tasks, whatever the run's seed."""
 
@@ -46,28 +51,24 @@ def build_base(
     progress: Callable[[str, int, int], None] = lambda phase, done, total: None,
 ) -> PolicyRef:
     """Build, save and return the base policy: logs, tokenizer, pretraining."""
+    import torch
+
+    from bat_core.training.copying import write_what_is_read
+    from bat_core.training.pretrain import run_pretraining
+    from bat_core.training.tiny import tiny_model
+
+    torch.set_num_threads(policy.threads)
     logs = record_logs(domain, policy, lab, executor, progress)
     whole = [conversation for focus, conversation in logs if focus == E2E]
     tokenizer = make_tokenizer(domain, policy, whole[:CORPUS])
     chat = ChatFormat(tokenizer)
     rows = [conversation_row(chat, conversation) for _, conversation in logs]
-    rows = [row for row in rows if len(row["input_ids"]) <= policy.context]
-    rng = random.Random(LOG_SEED)
-    chosen = rng.choices(rows, k=policy.steps * policy.batch)
-    chosen = renamed(chosen, name_tokens(tokenizer, domain.names()), rng)
-    from bat_core.training.tiny import tiny_model
-
+    lesson = curriculum(rows, name_tokens(tokenizer, domain.names()), policy, random.Random(LOG_SEED))
     model = tiny_model(tokenizer, policy, LOG_SEED)
-    settings = SftSettings(
-        steps=policy.steps,
-        batch=policy.batch,
-        micro_batch=policy.batch,
-        lr=policy.lr,
-        seed=0,
-        warmup=20,
-        schedule="cosine",
-    )
-    run_sft(model, tokenizer, chosen, settings, folder.parent, lambda d, t, _m: progress("pretraining", d, t))
+    write_what_is_read(model, LOG_SEED)
+    scratch = folder.with_name(folder.name + ".scratch")
+    run_pretraining(model, tokenizer, lesson, policy, scratch, lambda done, total, _: progress("base", done, total))
+    shutil.rmtree(scratch, ignore_errors=True)
     return save(model, tokenizer, folder)
 
 
@@ -79,9 +80,10 @@ def recipe_digest(domain_name: str, version: str, policy: PolicyConfig) -> str:
 def record_logs(
     domain: Domain, policy: PolicyConfig, lab: LabSpec, executor: Executor, progress: Callable[[str, int, int], None]
 ) -> list[tuple[str, Conversation]]:
-    """Return (focus, conversation) pairs of expert runs with slips."""
+    """Return (focus, conversation) pairs of expert runs, every second one with slips."""
     wanted = requests(domain.contract(), policy.logs, LOG_SEED)
-    orders = [LogOrder(lab, task) for task in make_tasks(SelfInstruct(domain), wanted)]
+    tasks = make_tasks(SelfInstruct(domain), wanted)
+    orders = [LogOrder(lab, task, slips=n % 2 == 1) for n, task in enumerate(tasks)]
     logs: list[tuple[str, Conversation]] = []
     for n, pairs in enumerate(executor.map(RECORD, orders), 1):
         logs += pairs
@@ -95,13 +97,24 @@ def name_tokens(tokenizer: Any, names: Sequence[str]) -> list[int]:
     return [ids[0] for ids in encoded if len(ids) == 1]
 
 
-def renamed(rows: Sequence[Row], names: Sequence[int], rng: random.Random) -> list[Row]:
-    """Return the rows with their name tokens exchanged consistently, at random for each row."""
-    result = []
-    for row in rows:
-        other = dict(zip(names, rng.sample(names, len(names)), strict=True))
-        result.append({key: [other.get(token, token) for token in ids] for key, ids in row.items()})
-    return result
+def curriculum(rows: Sequence[Row], names: Sequence[int], policy: PolicyConfig, rng: random.Random) -> list[Row]:
+    """Return the rows of all batches, names exchanged at random: short beginnings first, whole conversations later.
+
+    Attention finds what to copy among few tokens before it can among many.
+    """
+    lesson = []
+    for step in range(policy.steps):
+        done = step / policy.steps
+        length = next((n for until, n in SHORT if done < until), 0) or rng.choice(LONG)
+        batch = [{key: ids[:length] for key, ids in row.items()} for row in rng.choices(rows, k=policy.batch)]
+        lesson += [renamed(row, names, rng) for row in batch]
+    return lesson
+
+
+def renamed(row: Row, names: Sequence[int], rng: random.Random) -> Row:
+    """Return a row with its name tokens exchanged consistently: names carry no answers."""
+    other = dict(zip(names, rng.sample(names, len(names)), strict=True))
+    return {key: [other.get(token, token) for token in ids] for key, ids in row.items()}
 
 
 def make_tokenizer(domain: Domain, policy: PolicyConfig, conversations: Sequence[Conversation]) -> Any:
@@ -137,11 +150,8 @@ def _render(template: str, conversation: Conversation) -> str:
 
 
 def conversation_row(chat: ChatFormat, conversation: Conversation) -> Row:
-    """Return a whole conversation with loss on every assistant turn, by the generation marks of the template."""
-    encoded = chat.tokenizer.apply_chat_template(
-        [as_template(m) for m in conversation], return_dict=True, return_assistant_tokens_mask=True
-    )
-    ids, mine = encoded["input_ids"], encoded["assistant_masks"]
-    last = max(i for i, one in enumerate(mine) if one)
-    labels = [token if one else IGNORED for token, one in zip(ids, mine, strict=True)]
-    return {"input_ids": ids[: last + 1], "labels": labels[: last + 1]}
+    """Return a whole conversation with loss on everything behind the opening: what tools answer teaches copying, too."""
+    encoded = chat.tokenizer.apply_chat_template([as_template(m) for m in conversation], return_dict=True)
+    ids: list[int] = encoded["input_ids"]
+    opening = len(chat.prompt_ids(conversation[:2]))
+    return {"input_ids": ids, "labels": [IGNORED] * opening + ids[opening:]}

@@ -24,7 +24,7 @@ def quiet() -> None:
 
 
 def reporting(progress: Callable[[int, int, dict[str, Any]], None]) -> Any:
-    """Return a TRL callback that calls `progress(done, total, metrics)`: without metrics when a step ends, then with them."""
+    """Return a callback that calls `progress(done, total, metrics)` after each step, and again with what is logged."""
     from transformers import TrainerCallback
 
     class Reporting(TrainerCallback):  # type: ignore[misc]

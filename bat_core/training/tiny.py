@@ -18,7 +18,7 @@ def tiny_model(tokenizer: Any, policy: PolicyConfig, seed: int) -> Any:
         hidden_size=policy.hidden,
         num_hidden_layers=policy.layers,
         num_attention_heads=policy.heads,
-        num_key_value_heads=policy.kv_heads,
+        num_key_value_heads=policy.heads,
         head_dim=policy.hidden // policy.heads,
         intermediate_size=policy.hidden * 3,
         max_position_embeddings=policy.context,
