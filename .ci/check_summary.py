@@ -28,7 +28,9 @@ def main() -> int:
     for key in ("tasks", "states", "slices", "rejected", "rollouts", "policy_tokens"):
         if summary["counts"].get(key) is None:
             wrong.append(f"counts lacks {key}")
-    print(f"rounds: {[(r['mixture']['target'], r['decision']) for r in summary['rounds']]}; seconds: {summary['seconds']}")
+    print(
+        f"rounds: {[(r['mixture']['target'], r['decision']) for r in summary['rounds']]}; seconds: {summary['seconds']}"
+    )
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -26,11 +26,11 @@ class PolicyConfig(Section):
     heads: int = Field(default=4, ge=1)
     vocabulary: int = Field(default=1024, ge=300)
     context: int = Field(default=2048, ge=128)
-    logs: int = Field(default=240, ge=4, description="expert tasks solved for the base")
-    steps: int = Field(default=360, ge=1)
+    logs: int = Field(default=320, ge=4, description="expert tasks solved for the base")
+    steps: int = Field(default=600, ge=1)
     batch: int = Field(default=24, ge=1)
     lr: float = Field(default=3e-3, gt=0)
-    threads: int = Field(default=2, ge=1, description="threads while the base is built")
+    threads: int = Field(default=1, ge=1, description="threads while the base is built")
 
 
 class BankConfig(Section):

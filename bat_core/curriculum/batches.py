@@ -23,7 +23,9 @@ def batches(mixture: Mixture, states: Sequence[StageState], steps: int, seed: in
         "mix": _draw(mixture.mix, states, rng),
         "e2e": _draw([E2E], states, rng),
     }
-    return [[next(pool) for name, pool in pools.items() for _ in range(mixture.groups[name])] for _ in range(steps)]
+    return [
+        [next(pool) for name, pool in pools.items() for _ in range(mixture.groups.get(name, 0))] for _ in range(steps)
+    ]
 
 
 def _draw(focuses: Sequence[str], states: Sequence[StageState], rng: random.Random) -> Iterator[StageState]:

@@ -34,7 +34,7 @@ RECORD = f"{record.__module__}:{record.__name__}"
 Conversation = Sequence[Message]
 CORPUS = 160
 """Conversations that the tokenizer is trained on."""
-SHORT = ((0.25, 130), (0.45, 220))
+SHORT = ((0.12, 130), (0.25, 220))
 """Until which share of the steps conversations are cut to how many tokens."""
 LONG = (220, 400, 560)
 """Lengths afterwards, in turn at random."""
@@ -69,7 +69,7 @@ def build_base(
     scratch = folder.with_name(folder.name + ".scratch")
     run_pretraining(model, tokenizer, lesson, policy, scratch, lambda done, total, _: progress("base", done, total))
     shutil.rmtree(scratch, ignore_errors=True)
-    return save(model, tokenizer, folder)
+    return save(model.to(torch.bfloat16), tokenizer, folder)
 
 
 def recipe_digest(domain_name: str, version: str, policy: PolicyConfig) -> str:
@@ -150,8 +150,10 @@ def _render(template: str, conversation: Conversation) -> str:
 
 
 def conversation_row(chat: ChatFormat, conversation: Conversation) -> Row:
-    """Return a whole conversation with loss on everything behind the opening: what tools answer teaches copying, too."""
-    encoded = chat.tokenizer.apply_chat_template([as_template(m) for m in conversation], return_dict=True)
-    ids: list[int] = encoded["input_ids"]
-    opening = len(chat.prompt_ids(conversation[:2]))
-    return {"input_ids": ids, "labels": [IGNORED] * opening + ids[opening:]}
+    """Return a whole conversation with loss on every assistant turn, by the generation marks of the template."""
+    encoded = chat.tokenizer.apply_chat_template(
+        [as_template(m) for m in conversation], return_dict=True, return_assistant_tokens_mask=True
+    )
+    ids, mine = encoded["input_ids"], encoded["assistant_masks"]
+    labels = [token if one else IGNORED for token, one in zip(ids, mine, strict=True)]
+    return {"input_ids": ids, "labels": labels}

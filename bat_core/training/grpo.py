@@ -99,15 +99,23 @@ class RolloutFunction:
         return int(digest_of([self._job.seed, row, k])[7:22], 16)
 
     def _columns(self, scored: Sequence[Scored]) -> dict[str, list[Any]]:
-        """Return TRL's columns; a lost rollout becomes one masked padding token, which has no gradient."""
+        """Return TRL's columns; a lost rollout becomes one masked padding token, which has no gradient.
+
+        TRL pads prompts and completions apart, so that a batch of stage states (long history, short completion) and
+        E2E states (the reverse) would be mostly padding. Where prompts differ in length, what is longer than the
+        shortest goes to the completion, masked as observations are: the same sequence, the same loss, no padding left.
+        """
         tokens = [one.episode.tokens for one in scored]
-        return {
-            "prompt_ids": [t.prompt for t in tokens],
-            "completion_ids": [t.completion or [self._pad] for t in tokens],
-            "logprobs": [t.logprobs or [0.0] for t in tokens],
-            "env_mask": [t.mask or [0] for t in tokens],
-            "score": [one.reward.value for one in scored],
-        }
+        shared = min(len(t.prompt) for t in tokens)
+        columns: dict[str, list[Any]] = {"prompt_ids": [], "completion_ids": [], "logprobs": [], "env_mask": []}
+        for t in tokens:
+            history = t.prompt[shared:]
+            masked = len(history)
+            columns["prompt_ids"].append(t.prompt[:shared])
+            columns["completion_ids"].append([*history, *t.completion] or [self._pad])
+            columns["logprobs"].append([0.0] * masked + t.logprobs or [0.0])
+            columns["env_mask"].append([0] * masked + t.mask or [0])
+        return {**columns, "score": [one.reward.value for one in scored]}
 
 
 def run_grpo(

@@ -9,14 +9,14 @@ from typing import Any
 TEMPLATE = (
     "{%- for m in messages -%}"
     "{%- if m['role'] == 'assistant' -%}"
-    "<|im_start|>assistant{{ '\n' }}"
+    "<|im_start|>assistant{{ '\n' }}{% generation %}"
     "{%- if m['tool_calls'] -%}"
     "{%- for c in m['tool_calls'] -%}"
     '<tool_call>\n{"name": "{{ c[\'function\'][\'name\'] }}", "arguments": '
     "{{ c['function']['arguments'] | tojson }}}\n</tool_call>"
     "{%- endfor -%}"
     "{%- else -%}{{ m['content'] }}{%- endif -%}"
-    "<|im_end|>{{ '\n' }}"
+    "<|im_end|>{% endgeneration %}{{ '\n' }}"
     "{%- else -%}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>{{ '\n' }}{%- endif -%}"
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}<|im_start|>assistant{{ '\n' }}{%- endif -%}"

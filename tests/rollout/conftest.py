@@ -16,7 +16,7 @@ TEXTS = [
     '{"name": "execute_code", "arguments": {"language": "python", "code": "print(1 + 2)\\nx = \'a b\'"}}\n'
     "</tool_call><|im_end|>\n<|im_start|>tool\n3 of 4 lines, none of them é or 中<|im_end|>\n",
 ]
-TINY = PolicyConfig(hidden=32, layers=2, heads=2, kv_heads=1, vocabulary=400, context=512)
+TINY = PolicyConfig(hidden=32, layers=2, heads=2, vocabulary=400, context=512)
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ TEXT = (
     '{"name": "execute_code", "arguments": {"language": "python", "code": "print(1)"}}\n</tool_call><|im_end|>\n'
     "<|im_start|>tool\n1<|im_end|>\n"
 )
-TINY = PolicyConfig(hidden=16, layers=1, heads=2, kv_heads=1, vocabulary=320, context=256)
+TINY = PolicyConfig(hidden=16, layers=1, heads=2, vocabulary=320, context=256)
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def test_a_half_written_policy_never_stands_under_its_name(tokenizer: Any, model
 
 
 def test_the_same_seed_gives_the_same_tiny_model(tokenizer: Any) -> None:
-    policy = PolicyConfig(hidden=16, layers=1, heads=2, kv_heads=1, vocabulary=320, context=128)
+    policy = PolicyConfig(hidden=16, layers=1, heads=2, vocabulary=320, context=128)
     one, same, other = (tiny_model(tokenizer, policy, seed).state_dict() for seed in (1, 1, 2))
     assert all(torch.equal(one[name], same[name]) for name in one)
     assert any(not torch.equal(one[name], other[name]) for name in one)

@@ -24,7 +24,7 @@ def sample(seed: int, turns: int = 3) -> Tokens:
 
 @pytest.fixture
 def other(tokenizer: Any) -> Any:
-    policy = PolicyConfig(hidden=16, layers=1, heads=2, kv_heads=1, vocabulary=320, context=256)
+    policy = PolicyConfig(hidden=16, layers=1, heads=2, vocabulary=320, context=256)
     return tiny_model(tokenizer, policy, seed=9)
 
 

@@ -25,7 +25,7 @@ from bat_medimaging.items import ITEMS
 from bat_medimaging.synthesizer import OfflineSynthesizer
 
 HERE = Path(__file__).parent
-PRELOAD = ("numpy", "nibabel", "scipy.ndimage", "PIL.Image", "phx")
+PRELOAD = ("numpy", "PIL.Image", "phx")
 LIMITS = Limits(exec_s=20.0, memory=384 << 20, pids=32, disk=32 << 20, inodes=4000, output=64 << 10, read=8 << 20)
 
 
@@ -62,6 +62,11 @@ class MedImagingDomain(Domain):
     def skills(self) -> Mapping[str, Path]:
         """Return the stages' skills, which also lie in every workspace."""
         return {stage.id: HERE / "skills" / f"{stage.id}.md" for stage in STAGES}
+
+    def base(self) -> Path | None:
+        """Return the tiny base policy that ships with the package; `make base` rebuilds it."""
+        folder = HERE / "base"
+        return folder if (folder / "model.safetensors").exists() else None
 
     def faults(self) -> Sequence[Fault]:
         """Return the catalogue."""
