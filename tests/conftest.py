@@ -1,10 +1,102 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from bat_core.config.schema import Config, PolicyConfig
+    from bat_core.model.task import Task
+    from bat_core.model.training import PolicyRef
 
 # A busy machine is no failure, and a failure can be had again; `HYPOTHESIS_PROFILE=wide` looks further.
 settings.register_profile("default", deadline=None, max_examples=60, derandomize=True)
 settings.register_profile("wide", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+CELLS = (
+    ("segmentation", "success", None),
+    ("segmentation", "recovery", "S2"),
+    ("classification", "recovery", "S3"),
+    ("segmentation", "recovery", "S4"),
+    ("classification", "failure", "S1"),
+    ("classification", "failure", "S5"),
+)
+"""Track, stratum and fault stage of the few tasks on which the real domain is tried."""
+
+
+@pytest.fixture(scope="session")
+def small_config() -> Config:
+    """The smallest configuration with which everything runs."""
+    from bat_core.cli.options import configuration
+
+    words = ["bank.workers=0", "sandbox.provider=bubblewrap", "evaluate.tasks=2", "evaluate.blind_tasks=2"]
+    words += ["rollout.live=4", "rollout.turns=3", "rollout.stage_turns=2", "rollout.turn_tokens=24"]
+    return configuration("medimaging", "cpu", None, words).config
+
+
+@pytest.fixture(scope="session")
+def small_policy() -> PolicyConfig:
+    """The recipe of a base that knows nothing and is there in seconds."""
+    from bat_core.config.schema import PolicyConfig
+
+    return PolicyConfig(logs=4, steps=3, hidden=16, layers=2, heads=2, batch=2)
+
+
+@pytest.fixture(scope="session")
+def tiny_base(
+    small_config: Config, small_policy: PolicyConfig, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PolicyRef]:
+    """A base policy of the real domain, built the way every base is built."""
+    from bat_core.executors import LocalExecutor
+    from bat_core.registry import load_domain
+    from bat_core.rollout.lab import LabSpec, close_labs
+    from bat_core.training.base import build_base
+
+    folder = tmp_path_factory.mktemp("base")
+    lab = LabSpec(
+        domain="medimaging",
+        store=str(folder / "store"),
+        provider="bubblewrap",
+        key="ab" * 32,
+        rollout=small_config.rollout,
+    )
+    yield build_base(load_domain("medimaging"), small_policy, lab, LocalExecutor(0), folder / "base")
+    close_labs()
+
+
+@pytest.fixture(scope="session")
+def small_tasks() -> list[Task]:
+    """A few tasks of the real domain: all strata, both tracks."""
+    from bat_core.hooks.synthesizer import SynthesisRequest
+    from bat_core.model.task import Stratum
+    from bat_core.registry import load_domain
+
+    synthesizer = load_domain("medimaging").synthesizer()
+    wanted = [SynthesisRequest(track=t, stratum=Stratum(s), stage=at, seed=n) for n, (t, s, at) in enumerate(CELLS)]
+    return [task for one in wanted for task in synthesizer.synthesize(one)]
+
+
+@pytest.fixture(scope="session")
+def small_run(
+    small_config: Config, small_tasks: list[Task], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A run directory with a bank of those tasks. Read it; a test that spoils it takes a copy."""
+    from bat_core.bank.builder import Builder
+    from bat_core.evolve.directory import RunDirectory
+    from bat_core.evolve.preflight import open_preflight
+    from bat_core.evolve.settings import lab_spec
+    from bat_core.executors import LocalExecutor
+    from bat_core.registry import load_domain
+    from bat_core.rollout.lab import close_labs
+
+    path = tmp_path_factory.mktemp("run")
+    with RunDirectory(path) as run, open_preflight(small_config, run) as preflight:
+        builder = Builder(run.bank, lab_spec(small_config, run), LocalExecutor(0), preflight)
+        builder.build(load_domain("medimaging").contract(), small_tasks)
+    yield path
+    close_labs()
