@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bat_core.errors import SynthesisError
-from bat_core.model.base import JsonObject, digest_of
+from bat_core.model.base import JsonObject, Value, digest_of
 from bat_core.model.run import BankReport
 from bat_core.model.state import StageState
 from bat_core.model.training import Slice
+from bat_core.sandboxes.snapshots import SnapshotStore
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-TABLES = ("states.parquet", "slices.parquet", "rejected.parquet")
+COLUMNS = {
+    "states.parquet": ("id", "focus", "track", "stratum", "task", "snapshot", "contract", "digest", "json"),
+    "slices.parquet": ("id", "trajectory", "stage", "json"),
+    "rejected.parquet": ("content", "phase", "rule", "kind", "path", "start", "end", "reason"),
+}
 OFFSETS = ("start", "end")
-REJECTED = ("content", "phase", "rule", "kind", "path", *OFFSETS, "reason")
+REBUILD = "remove the bank folder and run again; it is rebuilt from the seed"
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,11 @@ class Rejection:
     start: int = 0
     end: int = 0
     reason: str = ""
+
+
+class _Manifest(Value):
+    report: BankReport
+    files: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -54,38 +59,46 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     _write_table(folder / "states.parquet", [_state_row(state) for state in states])
     _write_table(folder / "slices.parquet", [_slice_row(one) for one in slices])
-    _write_table(folder / "rejected.parquet", [vars(one) for one in rejected], REJECTED)
+    _write_table(folder / "rejected.parquet", [vars(one) for one in rejected])
     report = _report(states, slices, rejected, tasks)
-    files = {name: digest_of((folder / name).read_bytes()) for name in TABLES}
-    manifest = {"report": report.model_dump(mode="json"), "files": files}
-    _replace(folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+    manifest = _Manifest(report=report, files={name: digest_of((folder / name).read_bytes()) for name in COLUMNS})
+    _replace(folder / "manifest.json", manifest.model_dump_json(indent=1).encode())
     return report
 
 
 def read(folder: Path) -> Bank:
-    """Read a bank and verify every digest.
+    """Read a bank and verify every digest, those of the workspaces in which its states begin too.
 
     Raises:
         SynthesisError: If a file is missing, truncated or altered; names it.
+        SnapshotMismatch: If that file is a snapshot.
     """
-    manifest = read_manifest(folder)
-    for name, digest in manifest["files"].items():
-        _verify(folder / name, digest)
+    manifest = _manifest(folder)
+    for name in COLUMNS:
+        _verify(folder / name, manifest.files.get(name, "nothing"))
     states = [StageState.model_validate_json(row) for row in _column(folder / "states.parquet", "json")]
     slices = [Slice.model_validate_json(row) for row in _column(folder / "slices.parquet", "json")]
-    return Bank(BankReport.model_validate(manifest["report"]), states, slices)
+    snapshots = SnapshotStore(folder / "snapshots")
+    for ref in {state.snapshot.root: state.snapshot for state in states}.values():
+        snapshots.tar(ref)  # else a damaged one would make lost rollouts, and nobody would know why
+    return Bank(manifest.report, states, slices)
 
 
 def read_manifest(folder: Path) -> JsonObject:
     """Return the manifest of a bank. Raises `SynthesisError` where there is none."""
+    return _manifest(folder).model_dump(mode="json")
+
+
+def _manifest(folder: Path) -> _Manifest:
     path = folder / "manifest.json"
     try:
-        manifest: JsonObject = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        return _Manifest.model_validate_json(path.read_bytes())
+    except OSError as error:
         raise SynthesisError(
             f"no complete bank in {folder}: {error}", remedy="run `bat bank build` or `bat evolve` again"
         ) from error
-    return manifest
+    except ValueError as error:
+        raise SynthesisError(f"no complete bank in {folder}: {path} is damaged", remedy=REBUILD) from error
 
 
 def read_rejections(folder: Path) -> list[JsonObject]:
@@ -109,7 +122,7 @@ def _verify(path: Path, digest: str) -> None:
     if found != digest:
         raise SynthesisError(
             f"{path} is damaged: its digest is {found[:19]}, the manifest says {digest[:19]}",
-            remedy="remove the bank folder and run again; it is rebuilt from the seed",
+            remedy=REBUILD,
         )
 
 
@@ -138,17 +151,14 @@ def _slice_row(one: Slice) -> JsonObject:
     return {"id": one.id, "trajectory": one.trajectory, "stage": one.stage, "json": one.model_dump_json()}
 
 
-def _write_table(path: Path, rows: Sequence[JsonObject], columns: Sequence[str] = ()) -> None:
+def _write_table(path: Path, rows: Sequence[JsonObject]) -> None:
+    """Write rows with the columns of that table, also where there is no row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table: pa.Table = pa.Table.from_pylist(list(rows))
-    if not rows and columns:
-        table = pa.table(
-            {name: pa.array([], pa.int64() if name in ("start", "end") else pa.string()) for name in columns}
-        )
+    kinds = {name: pa.int64() if name in OFFSETS else pa.string() for name in COLUMNS[path.name]}
     partial = path.with_suffix(".partial")
-    pq.write_table(table, partial)
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=pa.schema(kinds)), partial)
     partial.replace(path)
 
 
