@@ -37,7 +37,7 @@ class TransformersEngine(Engine):
     @property
     def body(self) -> tuple[Any, Any]:
         """The decoder and its head, below any PEFT wrapper."""
-        model = self.model.get_base_model() if hasattr(self.model, "peft_config") else self.model
+        model = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
         return model.model, model.lm_head
 
 

@@ -59,7 +59,7 @@ def _logprobs(model: Any, tokens: Tokens, where: Sequence[int], temperature: flo
     start = len(tokens.prompt)
     ids = torch.tensor([tokens.prompt + tokens.completion], device=model.device)
     with torch.inference_mode():
-        body = model.get_base_model() if hasattr(model, "peft_config") else model
+        body = model.get_base_model() if hasattr(model, "get_base_model") else model
         hidden = body.model(input_ids=ids, use_cache=False).last_hidden_state[0]
         logits = body.lm_head(hidden[[start + i - 1 for i in where]])
         return torch.log_softmax(logits.double() / temperature, -1)
