@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from bat_core.bank.trajectory import opening, rubrics_of
 from bat_core.errors import EvaluatorError
@@ -27,6 +28,7 @@ from bat_core.rollout.lab import LabSpec, lab_for
 
 COLLECT = f"{collect.__module__}:{collect.__name__}"
 ENGINE = "evaluator"
+CELLS = TypeAdapter(list[Cell])
 REPAIRS = 1
 """How often an invalid cell is tried again before it is excluded from both sides of its pair."""
 
@@ -101,18 +103,24 @@ class SuiteEvaluator(Evaluator):
 
     def _cells(self, policy: PolicyRef, progress: EvalProgress) -> list[Cell]:
         """Return the cells of a policy, from the evaluator's own folder if they were made before."""
-        path = Path(self._settings["folder"]) / f"{policy.digest[7:39]}-{self._suite[7:19]}.json"
+        path = Path(self._settings["folder"]) / f"{policy.digest[7:39]}-{self._conditions()[7:19]}.json"
         if path.exists():
             try:
-                return [Cell.model_validate(row) for row in json.loads(path.read_text())]
+                return CELLS.validate_json(path.read_bytes())
             except ValueError as error:
                 raise EvaluatorError(f"{path} is damaged", remedy="remove it; the policy is evaluated again") from error
         cells = self._run(policy, progress)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps([one.model_dump(mode="json") for one in cells]))
+        partial.write_bytes(CELLS.dump_json(cells))
         partial.replace(path)
         return cells
+
+    def _conditions(self) -> str:
+        """Return the digest of what cells depend on besides the policy: scores under other limits are other scores."""
+        lab = LabSpec.model_validate(self._settings["lab"])
+        how = [self._settings.get("repeats", 1), self._settings.get("temperature", 1.0), lab.rollout.model_dump()]
+        return digest_of([self._suite, how])
 
     def _run(self, policy: PolicyRef, progress: EvalProgress) -> list[Cell]:
         lab = LabSpec.model_validate(self._settings["lab"])
