@@ -115,7 +115,9 @@ class Slips:
         if len(names) < 2:
             return code
         # With unreadable cases about, an incomplete list could already make all outputs that there are to make.
-        if rng.random() < 0.5 and not self.recipe.corrupt:
+        if self.recipe.corrupt:
+            return f"phx.batch({self.recipe.model!r})"
+        if rng.random() < 0.5:
             return f"phx.batch({' '.join(names[:-1])!r})"
         names[rng.randrange(len(names))] = self.recipe.model
         return f"phx.batch({' '.join(names)!r})"

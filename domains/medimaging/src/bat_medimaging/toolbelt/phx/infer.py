@@ -14,11 +14,12 @@ FAILED = "outputs/failed_cases.json"
 
 
 def batch(cases: object = "") -> None:
-    """Run all given cases; nothing is written unless every input can be read."""
+    """Run all given cases; nothing is written unless every input can be read. Says which cases are left."""
     here = Workspace()
-    track, names, config = task_of(here).get("track", ""), words(cases), config_of(here)
-    unknown = [name for name in names if name not in task_of(here).get("cases", [])]
-    if unknown or not names or not config:
+    track, asked, config = task_of(here).get("track", ""), words(cases), config_of(here)
+    names = [name for name in dict.fromkeys(asked) if name in task_of(here).get("cases", [])]
+    unknown = [name for name in asked if name not in names]
+    if not names or not config:
         print(f"no case {unknown[0]}" if unknown else "nothing to run; load a model and name the cases")
         return
     for name in names:
@@ -33,14 +34,27 @@ def batch(cases: object = "") -> None:
         print(f"batch failed {error}")
         return
     _unskip(here, names)
-    print(f"batch done {len(names)} {' '.join(names)}")
+    print(f"batch done {len(names)} {' '.join(names)}{_left(here, track)}")
 
 
 def skip(case: str = "", reason: str = "") -> None:
-    """Report a case that can't be done in outputs/failed_cases.json."""
+    """Report a case that can't be done in outputs/failed_cases.json. Says which cases are left."""
     here = Workspace()
     here.put_json(FAILED, {**json_of(here, FAILED), case: reason})
-    print(f"skipped {case} {reason}")
+    print(f"skipped {case} {reason}{_left(here, task_of(here).get('track', ''))}")
+
+
+def _left(here: Workspace, track: str) -> str:
+    """Return which cases have neither an output nor a report, as the end of a line; empty if none is left."""
+    failed = json_of(here, FAILED)
+    classified = dict(rows_of(text_of(here, PREDICTIONS))) if track != "segmentation" else {}
+    done = {name for name in task_of(here).get("cases", []) if name in classified or _has_mask(here, name)}
+    left = [name for name in task_of(here).get("cases", []) if name not in done and name not in failed]
+    return f"; left {' '.join(left)}" if left else ""
+
+
+def _has_mask(here: Workspace, case: str) -> bool:
+    return here.get(f"outputs/{case}/dseg.nii.gz") is not None
 
 
 def rows_of(text: str) -> list[tuple[str, str]]:
