@@ -1,0 +1,253 @@
+"""`bat evolve` as a whole, small: real bank, sandboxes, training, evaluator processes - and kills in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bat_core.model.training import PolicyRef
+
+BAT = [sys.executable, "-c", "from bat_core.cli.main import main; main()"]
+SMALL: dict[str, dict[str, int | str]] = {
+    "bank": {"tasks": 4, "workers": 1},
+    "sandbox": {"provider": "bubblewrap"},
+    "loop": {"rounds": 1},
+    "coldstart": {"steps": 1, "batch": 4, "micro_batch": 4, "slices": 8},
+    "train": {"steps": 1, "rollouts": 2, "groups": 4, "micro_batch": 8, "probe": 2},
+    "evaluate": {"tasks": 2, "blind_tasks": 2, "resamples": 100},
+    "rollout": {"turns": 3, "stage_turns": 2, "turn_tokens": 24, "live": 4},
+}
+WORDS = [f"{section}.{key}={value}" for section, values in SMALL.items() for key, value in values.items()]
+SCORES = {"overall", "agentic", "task", "stages", "tracks", "n"}
+PATIENCE = 240
+
+
+def command(base: PolicyRef, run: Path, *more: str) -> list[str]:
+    return [*BAT, "evolve", *WORDS, "seed=5", f"policy.base={base.path}", *more, "--run", str(run), "--json"]
+
+
+def environment(tmp: Path) -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1", "BAT_CACHE": str(tmp / "cache"), "HF_HUB_OFFLINE": "1"}
+
+
+def evolve(base: PolicyRef, run: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = command(base, run, *more)
+    return subprocess.run(words, capture_output=True, text=True, env=environment(run.parent), timeout=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_base: PolicyRef, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody disturbed."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    done = evolve(tiny_base, run)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == json.loads((run / "summary.json").read_text())
+    return run
+
+
+def journal(run: Path) -> dict[str, Any]:
+    """Return the entries so far; also while somebody writes."""
+    if not (run / "journal.sqlite").exists():
+        return {}
+    try:
+        with sqlite3.connect(f"file:{run / 'journal.sqlite'}?mode=ro", uri=True, timeout=5) as db:
+            rows = db.execute("SELECT key, payload FROM entries ORDER BY id").fetchall()
+    except sqlite3.OperationalError:
+        return {}
+    return {key: json.loads(payload) for key, payload in rows}
+
+
+def outcome(run: Path) -> Any:
+    """Return what a run decided and made, without the folders that it lies in."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(inner) for key, inner in value.items() if key != "path"}
+        return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+    return plain(journal(run))
+
+
+def test_the_summary_says_what_came_out(finished: Path) -> None:
+    summary = json.loads((finished / "summary.json").read_text())
+    for suite in ("heldout", "blind"):
+        for policy in ("coldstart", "best"):
+            scores = summary[suite][policy]
+            assert scores.keys() >= SCORES and scores["n"] + scores["invalid"] == 2
+            assert set(scores["stages"]) == {"S1", "S2", "S3", "S4", "S5"} and len(scores["tracks"]) == 2
+            assert scores["overall"] is None or 0 <= scores["overall"] <= 100
+    (one,) = summary["rounds"]
+    assert one.keys() >= {"round", "mixture", "reward", "kl", "decision"}
+    assert one["decision"] in ("promoted", "held", "rolled_back") and one["mixture"]["target"]
+    assert sum(one["mixture"]["groups"].values()) == 4
+    counts = summary["counts"]
+    assert (counts["tasks"], counts["states"], counts["rejected"], counts["rollouts"]) == (4, 24, 0, 8)
+    assert counts["slices"] > counts["states"] and counts["policy_tokens"] > 0
+    assert summary["seconds"].keys() == {"bank", "coldstart", "evaluate", "mixture", "train", "decision", "blind"}
+    assert all(seconds >= 0 for seconds in summary["seconds"].values())
+    assert (summary["seed"], summary["domain"], summary["name"]) == (5, "medimaging", "run")
+    assert summary["stop_reason"] and summary["dropped_observers"] == []
+
+
+def test_a_run_leaves_what_its_readers_look_for(finished: Path) -> None:
+    assert list(journal(finished)) == [
+        "bank",
+        "coldstart",
+        "evaluate:coldstart",
+        "mixture:1",
+        "train:1",
+        "evaluate:1",
+        "decision:1",
+        "blind:coldstart",
+        "blind:best",
+    ]
+    names = {path.name for path in (finished / "rounds" / "01").iterdir()}
+    wanted = {"mixture.json", "candidate", "rollouts.parquet", "metrics.jsonl", "diagnosis.json", "decision.json"}
+    assert names == wanted
+    assert {path.name for path in finished.iterdir()} >= {"summary.json", "config.yaml", "bank", "coldstart", "rounds"}
+    assert [path for path in finished.rglob("*") if path.name.endswith((".partial", ".scratch"))] == []
+    assert (finished / "report" / "index.html").read_text().startswith("<!doctype html>")
+
+
+def test_nothing_held_out_lies_on_the_trainer_s_side(finished: Path) -> None:
+    from bat_medimaging.suites import blind_tasks, heldout_tasks
+
+    secrets = [task.id.encode() for task in (*heldout_tasks(2), *blind_tasks(2))]
+    for path in finished.rglob("*"):
+        if path.is_file() and finished / "evaluator" not in path.parents:
+            data = path.read_bytes()
+            assert not any(secret in data for secret in secrets), path
+    cells = b"".join(path.read_bytes() for path in (finished / "evaluator").rglob("*.json"))
+    assert all(secret in cells for secret in secrets), "the evaluator itself knows them"
+
+
+def test_the_same_command_again_is_quick_and_does_nothing_again(finished: Path, tiny_base: PolicyRef) -> None:
+    def traces() -> dict[Path, int]:
+        return {
+            path: path.stat().st_mtime_ns
+            for path in finished.rglob("*")
+            if path.is_file() and path.suffix in (".sqlite", ".safetensors", ".parquet", ".tar", ".jsonl", ".log")
+        }
+
+    before, entries = traces(), journal(finished)
+    summary = (finished / "summary.json").read_text()
+    began = time.monotonic()
+    done = evolve(tiny_base, finished)
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < 30
+    assert traces() == before and journal(finished) == entries
+    assert (finished / "summary.json").read_text() == summary and json.loads(done.stdout) == json.loads(summary)
+
+
+def test_another_configuration_is_refused_in_the_same_place(finished: Path, tiny_base: PolicyRef) -> None:
+    kept = {path: path.read_bytes() for path in finished.iterdir() if path.is_file() and path.name != "lock"}
+    done = evolve(tiny_base, finished, "seed=6")
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
+    with sqlite3.connect(finished / "journal.sqlite") as db:
+        (digest,) = db.execute("SELECT value FROM meta WHERE key='configuration'").fetchone()
+    assert f"was begun with another configuration ({digest[:19]}, now sha256:" in done.stderr
+    assert kept == {path: path.read_bytes() for path in kept}
+
+
+# -- kills ----------------------------------------------------------------------------------------------------
+
+
+def family(pid: int) -> dict[int, str]:
+    """Return every living descendant of a process, with the time it began (numbers are used again)."""
+    parents: dict[int, list[int]] = {}
+    began: dict[int, str] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and (fields := stat(int(folder.name))):
+            parents.setdefault(int(fields[1]), []).append(int(folder.name))
+            began[int(folder.name)] = fields[19]
+    found: dict[int, str] = {}
+    left = [pid]
+    while left:
+        for child in parents.get(left.pop(), []):
+            found[child] = began[child]
+            left.append(child)
+    return found
+
+
+def stat(pid: int) -> list[str]:
+    """Return the fields of a process behind its name; none if it is gone or a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [] if fields[0] in "ZX" else fields
+
+
+def survivors(pids: dict[int, str]) -> list[int]:
+    return [pid for pid, began in pids.items() if (fields := stat(pid)) and fields[19] == began]
+
+
+def kill_in(base: PolicyRef, run: Path, sign: Callable[[], bool]) -> None:
+    """Run until the sign is seen, kill with SIGKILL, and see everything go."""
+    with subprocess.Popen(
+        command(base, run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(run.parent)
+    ) as process:
+        assert process.stderr is not None
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not sign():
+                assert process.poll() is None, process.stderr.read().decode()
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            children = family(process.pid)
+            process.send_signal(signal.SIGKILL)
+        finally:
+            process.kill()
+    deadline = time.monotonic() + 20
+    while (left := survivors(children)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left == [], [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left]
+
+
+def signs(run: Path) -> dict[str, Callable[[], bool]]:
+    """How a run looks in the middle of each phase."""
+    return {
+        "bank": lambda: any((run / "bank" / "parts").glob("*.json")),
+        "coldstart": lambda: "bank" in journal(run),
+        "train": lambda: (
+            (run / "rounds" / "01" / "mixture.json").exists() and any((run / "rounds" / "01").glob("candidate.*"))
+        ),
+        "evaluate": lambda: "train:1" in journal(run),
+    }
+
+
+def test_a_kill_in_training_changes_nothing_but_time(finished: Path, tiny_base: PolicyRef, tmp_path: Path) -> None:
+    """From a copy in another place of what was there when training began; the blind suite is spared."""
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    with sqlite3.connect(run / "journal.sqlite") as db:
+        db.execute("DELETE FROM entries WHERE key IN ('train:1', 'evaluate:1', 'decision:1')")
+    shutil.rmtree(run / "rounds")
+    kill_in(tiny_base, run, signs(run)["train"])
+    assert "train:1" not in journal(run)
+    done = evolve(tiny_base, run)
+    assert done.returncode == 0, done.stderr
+    assert outcome(run) == outcome(finished)
+
+
+@pytest.mark.slow
+def test_a_kill_in_every_phase_changes_nothing_but_time(finished: Path, tiny_base: PolicyRef, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    undone = {"bank": "bank", "coldstart": "coldstart", "train": "train:1", "evaluate": "evaluate:1"}
+    for phase, sign in signs(run).items():
+        kill_in(tiny_base, run, sign)
+        assert undone[phase] not in journal(run), f"killed too late for {phase}"
+    done = evolve(tiny_base, run)
+    assert done.returncode == 0, done.stderr
+    assert outcome(run) == outcome(finished)
+    assert [path for path in run.rglob("*") if path.name.endswith((".partial", ".scratch"))] == []
