@@ -41,6 +41,7 @@ def start(lab: Lab, task: Task) -> StageState:
 
 
 def main() -> None:
+    """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=16)
     parser.add_argument("--rollouts", type=int, default=2)

@@ -19,10 +19,12 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 
 from bat_core.config.load import preset_layer, resolve
+from bat_core.config.schema import TrainConfig
 from bat_core.hooks.trainer import TrainJob
 from bat_core.model.reward import Reward
 from bat_core.model.rollout import Rollout
 from bat_core.model.state import StageState
+from bat_core.model.training import PolicyRef
 from bat_core.registry import load_domain
 from bat_core.rollout.collect import Scored
 from bat_core.rollout.episode import Episode, Tokens
@@ -77,6 +79,7 @@ def bare(model: Any, tokenizer: Any, job: TrainJob, config: Any, collect: Any, s
 
 
 def main() -> None:
+    """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=3)
@@ -89,32 +92,34 @@ def main() -> None:
     state = StageState.model_construct(id="s")
     ours, theirs = Clock(), Clock()
     with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
         for repeat in range(arguments.repeats):
             batches = [[state] * config.train.groups] * arguments.steps
-            job = TrainJob(policy, scratch / "out", settings, repeat, batches=batches)
-            model, tokenizer = load(policy)
-            scored = made_up(config.train.groups * config.train.rollouts, len(tokenizer), repeat)
-            began = time.perf_counter()
-            job_timed = TrainJob(
-                policy, scratch / "out", settings, repeat, batches=batches, progress=ticking(ours, began)
-            )
-            run_grpo(model, tokenizer, job_timed, config.train, "cpu", lambda _: scored, scratch / "ours")
-            model, tokenizer = load(policy)
-            bare(model, tokenizer, job, config.train, lambda _: scored, scratch / "bare", theirs)
+            job = TrainJob(policy, Path(folder), settings, repeat, batches=batches, progress=ticking(ours))
+            _pair(policy, job, config.train, theirs, Path(folder))
     mine, plain = statistics.median(ours.seconds), statistics.median(theirs.seconds)
     print(f"ours {mine:.3f} s a step, bare GRPOTrainer {plain:.3f} s, ratio {mine / plain:.3f}")
 
 
-def ticking(clock: Clock, began: float) -> Any:
-    """Return a progress callback that notes how long each step took."""
-    last = [began]
+def _pair(policy: PolicyRef, job: TrainJob, config: TrainConfig, theirs: Clock, folder: Path) -> None:
+    """Train the same steps by ours, then by TRL alone."""
+    model, tokenizer = load(policy)
+    scored = made_up(config.groups * config.rollouts, len(tokenizer), job.seed)
+    run_grpo(model, tokenizer, job, config, "cpu", lambda _: scored, folder / "ours")
+    model, tokenizer = load(policy)
+    bare(model, tokenizer, job, config, lambda _: scored, folder / "bare", theirs)
+
+
+def ticking(clock: Clock) -> Any:
+    """Return a progress callback that notes how long each step took; the first one only starts the clock."""
+    last: list[float] = []
 
     def progress(phase: str, done: int, total: int, metrics: dict[str, Any]) -> None:
+        if metrics:
+            return
         now = time.perf_counter()
-        if not metrics:
-            clock.seconds.append(now - last[0])
-            last[0] = now
+        if done > 1:
+            clock.seconds.append(now - last[-1])
+        last.append(now)
 
     return progress
 
