@@ -29,6 +29,8 @@ def broken(name: str, detail: str, works: bool = False) -> type[SandboxProvider]
         async def open(self, spec: SandboxSpec) -> Sandbox:
             raise AssertionError("never opened")
 
+        async def aclose(self) -> None: ...
+
     Broken.name = name
     return Broken
 
