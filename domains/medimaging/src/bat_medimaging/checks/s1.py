@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from bat_core.verify.toolbox.facts import Fact, echoed, forged
 from bat_medimaging.casefile import Casefile, same_setting
 from bat_medimaging.checks.base import Finding
-from bat_medimaging.echo import Fact, echoed, forged
 from bat_medimaging.toolbelt.phx.place import short, words
 from bat_medimaging.toolbelt.phx.planning import FACTS
 

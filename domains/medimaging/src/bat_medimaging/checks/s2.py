@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bat_core.verify.toolbox.facts import Fact, echoed, forged
 from bat_medimaging.casefile import Casefile
 from bat_medimaging.checks.base import Finding, claim
-from bat_medimaging.echo import Fact, echoed, forged
 from bat_medimaging.toolbelt.phx import nifti
 from bat_medimaging.toolbelt.phx.place import json_of
 from bat_medimaging.toolbelt.phx.setup import CONFIG, ENVIRONMENT, header_facts, input_path
