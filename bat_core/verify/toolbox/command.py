@@ -12,11 +12,12 @@ from bat_core.verify.toolbox.ledger import Event
 SHELL = re.compile(r"[|&;<>`$(){}\n\r\\*?~!#]")
 """Characters by which a command is more than one call: pipes, lists, redirections, expansions, comments."""
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
+CRASH = re.compile(r"traceback \(most recent", re.I)
 TROUBLE = re.compile(r"traceback \(most recent|error:|exception:|segmentation fault|command not found", re.I)
 TRUNCATED = re.compile(r"\[(?:output )?truncated[^\]]*\]|\.\.\. ?\[\d+ (?:bytes|characters) (?:cut|omitted)\]", re.I)
 LOADERS = re.compile(
-    r"(?:^|[\s;&])(?:alias\s|hash\s+-p|function\s|\w+\s*\(\)\s*\{"
-    r"|(?:export\s+|declare\s+-x\s+)?(?:PATH|PYTHON\w*|LD_\w+|BASH_ENV|ENV)=)"
+    r"(?:^|[\s;&])(?:alias\s+\w+=|hash\s+-p|function\s+\w+[\s()]*\{|\w+\s*\(\)\s*\{"
+    r"|(?:export\s+|declare\s+-x\s+)?(?:PATH|PYTHON(?:PATH|HOME|STARTUP|INSPECT)|LD_\w+|BASH_ENV)=)"
 )
 
 
@@ -74,7 +75,7 @@ def options_of(code: str, allowed: Allowed) -> dict[str, str] | None:
 
 def counts(event: Event, allowed: Allowed) -> dict[str, str] | None:
     """Return the options if the event is a call that counts: plain, exit 0, no sign of trouble."""
-    if not event.ok or TROUBLE.search(event.stderr) or TROUBLE.search(event.stdout):
+    if not event.ok or TROUBLE.search(event.stderr) or CRASH.search(event.stdout):
         return None
     return options_of(event.code, allowed)
 
