@@ -17,6 +17,7 @@ def lab_spec(config: Config, run: RunDirectory) -> LabSpec:
         provider=config.sandbox.provider,
         key=run.key().hex(),
         rollout=config.rollout,
+        verify=config.verify,
     )
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bat_core import registry
-from bat_core.config.schema import RolloutConfig
+from bat_core.config.schema import RolloutConfig, VerifyConfig
 from bat_core.hooks.harness import Harness
 from bat_core.hooks.sandbox import SandboxProvider
 from bat_core.model.base import Value
 from bat_core.sandboxes.choose import choose
 from bat_core.sandboxes.pool import SandboxPool
 from bat_core.sandboxes.snapshots import SnapshotStore
+from bat_core.verify.disclosure import disclosing
 from bat_core.verify.scorer import Scorer
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ class LabSpec(Value):
         provider: Sandbox backend, or `auto`.
         key: Hex key of the run's receipts.
         rollout: Harness and budgets.
+        verify: How rollouts are judged.
     """
 
     domain: str
@@ -38,6 +40,7 @@ class LabSpec(Value):
     provider: str = "auto"
     key: str = ""
     rollout: RolloutConfig = RolloutConfig()
+    verify: VerifyConfig = VerifyConfig()
 
 
 class Lab:
@@ -47,11 +50,12 @@ class Lab:
         self.spec = spec
         self.key = bytes.fromhex(spec.key)
         self.domain = registry.load_domain(spec.domain)
-        self.contract = self.domain.contract()
+        self.contract = disclosing(self.domain.contract(), spec.verify.hidden)
         self.store = SnapshotStore(Path(spec.store))
-        self.scorer = Scorer(self.domain, self.store)
+        self.scorer = Scorer(self.domain, self.store, spec.verify)
         self.harness: Harness = registry.load("harnesses", spec.rollout.harness)(spec.rollout.observation_chars)
         self._runner = asyncio.Runner()
+        self._closed = False
         self._provider: SandboxProvider | None = None
         self._pool: SandboxPool | None = None
 
@@ -78,7 +82,10 @@ class Lab:
         return self._provider.name if self._provider else self.spec.provider
 
     def close(self) -> None:
-        """Stop all sandboxes and the loop. Idempotent."""
+        """Stop all verifiers, sandboxes and the loop. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self.run(self.scorer.aclose())
         if self._pool is not None:
             self.run(self._pool.aclose())
             self._pool = None

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from bat_core.config.schema import VerifyConfig
 from bat_core.errors import BatError
 from bat_core.hooks.domain import Domain
 from bat_core.hooks.verifier import RubricVerifier
 from bat_core.model.evidence import Evidence
 from bat_core.model.reward import Reward
 from bat_core.model.rollout import Rollout
-from bat_core.model.rubric import RubricItem
+from bat_core.model.rubric import Rubric, RubricItem
 from bat_core.model.state import StageState
 from bat_core.model.verdict import ItemVerdict
 from bat_core.registry import load
 from bat_core.sandboxes.snapshots import SnapshotStore
+from bat_core.verify.disclosure import kept
 from bat_core.verify.integrity import breach
 from bat_core.verify.reward import reward, stage_scores, unscorable
 
@@ -26,12 +28,14 @@ class Scorer:
     Args:
         domain: Its verifiers, contract and truth.
         store: Where the sealed workspaces are.
+        settings: How rollouts are judged.
     """
 
-    def __init__(self, domain: Domain, store: SnapshotStore) -> None:
+    def __init__(self, domain: Domain, store: SnapshotStore, settings: VerifyConfig | None = None) -> None:
         self._contract = domain.contract()
         self._checks = domain.verifiers()
         self._store = store
+        self._settings = settings or VerifyConfig()
         self._verifiers: dict[str, RubricVerifier] = {}
 
     def seal(self, state: StageState, rollout: Rollout) -> Evidence:
@@ -50,23 +54,38 @@ class Scorer:
             odd=self._store.odd(final),
         )
 
-    async def score(self, state: StageState, rollout: Rollout) -> Reward:
-        """Return the reward; null with a reason where the rollout was lost or could not be judged."""
+    async def score(self, state: StageState, rollout: Rollout, *, whole: bool = False) -> Reward:
+        """Return the reward; null with a reason where the rollout was lost or could not be judged.
+
+        Args:
+            state: Where the rollout began.
+            rollout: What was done.
+            whole: Judge every item, whatever `verify.drop` says.
+        """
         if rollout.end == "lost":
             return unscorable(f"rollout lost: {rollout.reason}")
         evidence = self.seal(state, rollout)
-        verdicts = await self._judge(state, evidence)
-        stages = stage_scores(state.rubrics, verdicts)
+        share = 0.0 if whole else self._settings.drop
+        rubrics = [kept(rubric, share, state.id) for rubric in state.rubrics]
+        verdicts = await self.judge(rubrics, evidence)
+        stages = stage_scores(rubrics, verdicts)
         task = self._contract.task_score(state.task, evidence.files) if state.is_e2e else None
         agentic = self._contract.aggregate({stage.stage: stage.score for stage in stages})
         tampered = breach(evidence, self._contract.protected())
         return reward(stages, agentic, task, e2e=state.is_e2e, breach=tampered)
 
-    async def _judge(self, state: StageState, evidence: Evidence) -> Mapping[str, list[ItemVerdict]]:
+    async def judge(self, rubrics: Sequence[Rubric], evidence: Evidence) -> Mapping[str, list[ItemVerdict]]:
+        """Return verdicts by stage, one an item; a verifier that breaks judges nothing."""
+
         async def stage(items: tuple[RubricItem, ...]) -> list[ItemVerdict]:
             return list(await asyncio.gather(*(self._verify(item, evidence) for item in items)))
 
-        return {rubric.stage: await stage(rubric.items) for rubric in state.rubrics}
+        return {rubric.stage: await stage(rubric.items) for rubric in rubrics}
+
+    async def aclose(self) -> None:
+        """Let verifiers go: connections of a judge, sandboxes of checks."""
+        for verifier in (*self._verifiers.values(), *self._checks.values()):
+            await verifier.aclose()
 
     async def _verify(self, item: RubricItem, evidence: Evidence) -> ItemVerdict:
         verifier = self._verifier(item.verifier)
@@ -86,7 +105,7 @@ class Scorer:
         kind = name.partition(":")[0]
         if kind not in self._verifiers:
             cls = load("verifiers", kind)
-            self._verifiers[kind] = cls(self._checks) if kind == "check" else cls()
+            self._verifiers[kind] = cls(self._checks) if kind == "check" else cls(self._settings)
         return self._verifiers[kind]
 
 

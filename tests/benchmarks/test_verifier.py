@@ -273,7 +273,8 @@ def test_a_prediction_that_is_gone_costs_its_own_items(good: dict[str, Line]) ->
 
 HOSTILE = [
     "", " ", "\x00", "{" * 5000, "nan", '{"mean": NaN}', '{"mean": 1e999}', "case,dice\nk1,1e400\n", "\ud800",
-    "1" * 200000, '{"files": [1]}', '{"mean": true}', "case,dice\n=1,2\n", "## plan\n" * 3000, "Worst case: k" + "9" * 5000,
+    "1" * 200000, '{"files": [1]}', '{"mean": true}', "case,dice\n=1,2\n", "## plan\n" * 3000,
+    "Worst case: k" + "9" * 5000,
 ]  # fmt: skip
 
 
