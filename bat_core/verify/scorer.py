@@ -13,6 +13,7 @@ from bat_core.model.evidence import Evidence
 from bat_core.model.reward import Reward
 from bat_core.model.rollout import Rollout
 from bat_core.model.rubric import Rubric, RubricItem
+from bat_core.model.stage import E2E
 from bat_core.model.state import StageState
 from bat_core.model.verdict import ItemVerdict
 from bat_core.registry import load
@@ -64,15 +65,18 @@ class Scorer:
         """
         if rollout.end == "lost":
             return unscorable(f"rollout lost: {rollout.reason}")
-        evidence = self.seal(state, rollout)
         share = 0.0 if whole else self._settings.drop
-        rubrics = [kept(rubric, share, state.id) for rubric in state.rubrics]
+        return await self.assess([kept(rubric, share, state.id) for rubric in state.rubrics], self.seal(state, rollout))
+
+    async def assess(self, rubrics: Sequence[Rubric], evidence: Evidence) -> Reward:
+        """Return the reward of sealed evidence under these contracts."""
         verdicts = await self.judge(rubrics, evidence)
         stages = stage_scores(rubrics, verdicts)
-        task = self._contract.task_score(state.task, evidence.files) if state.is_e2e else None
+        e2e = evidence.focus == E2E
+        task = self._contract.task_score(evidence.task, evidence.files) if e2e else None
         agentic = self._contract.aggregate({stage.stage: stage.score for stage in stages})
         tampered = breach(evidence, self._contract.protected())
-        return reward(stages, agentic, task, e2e=state.is_e2e, breach=tampered)
+        return reward(stages, agentic, task, e2e=e2e, breach=tampered)
 
     async def judge(self, rubrics: Sequence[Rubric], evidence: Evidence) -> Mapping[str, list[ItemVerdict]]:
         """Return verdicts by stage, one an item; a verifier that breaks judges nothing."""
@@ -81,6 +85,10 @@ class Scorer:
             return list(await asyncio.gather(*(self._verify(item, evidence) for item in items)))
 
         return {rubric.stage: await stage(rubric.items) for rubric in rubrics}
+
+    def used(self) -> Sequence[RubricVerifier]:
+        """Return the verifiers that were asked so far, the domain's own checks aside."""
+        return tuple(self._verifiers.values())
 
     async def aclose(self) -> None:
         """Let verifiers go: connections of a judge, sandboxes of checks."""
