@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bat_core.hooks.contract import StageContract
 from bat_core.model.base import digest_of
+from bat_core.model.evidence import Evidence
 from bat_core.model.rubric import Rubric
 from bat_core.model.stage import Stage
 from bat_core.model.task import Stratum, Task
@@ -57,6 +58,9 @@ class _Disclosing(StageContract):
 
     def protected(self) -> Sequence[str]:
         return self._inner.protected()
+
+    def breach(self, evidence: Evidence) -> str:
+        return self._inner.breach(evidence)
 
     def introduction(self, task: Task) -> str:
         return self._inner.introduction(task)

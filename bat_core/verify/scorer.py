@@ -75,7 +75,7 @@ class Scorer:
         e2e = evidence.focus == E2E
         task = self._contract.task_score(evidence.task, evidence.files) if e2e else None
         agentic = self._contract.aggregate({stage.stage: stage.score for stage in stages})
-        tampered = breach(evidence, self._contract.protected())
+        tampered = breach(evidence, self._contract.protected()) or self._contract.breach(evidence)
         return reward(stages, agentic, task, e2e=e2e, breach=tampered)
 
     async def judge(self, rubrics: Sequence[Rubric], evidence: Evidence) -> Mapping[str, list[ItemVerdict]]:
