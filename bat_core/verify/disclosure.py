@@ -20,6 +20,8 @@ def kept(rubric: Rubric, share: float, key: str) -> Rubric:
         share: Share of items that is left out, rounded down.
         key: What the choice depends on: the same key leaves out the same items.
     """
+    if share == 0:
+        return rubric
     count = min(int(share * len(rubric.items)), len(rubric.items) - 1)
     order = sorted(rubric.items, key=lambda item: digest_of([key, item.id]))
     gone = {item.id for item in order[:count]}

@@ -43,10 +43,10 @@ def schema() -> dict[str, Any]:
     quote = {
         "type": "object",
         "properties": {
-            "source": {"type": "string"},
-            "start": {"type": "integer"},
-            "end": {"type": "integer"},
-            "text": {"type": "string"},
+            "source": {"type": "string", "maxLength": 8},
+            "start": {"type": "integer", "minimum": 0, "maximum": 99999},
+            "end": {"type": "integer", "minimum": 0, "maximum": 99999},
+            "text": {"type": "string", "maxLength": 300},
         },
         "required": ["source", "start", "end", "text"],
         "additionalProperties": False,
@@ -55,8 +55,8 @@ def schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "verdict": {"type": "string", "enum": ["yes", "no", "cannot_tell"]},
-            "quotes": {"type": "array", "items": quote},
-            "reason": {"type": "string"},
+            "quotes": {"type": "array", "items": quote, "maxItems": 4},
+            "reason": {"type": "string", "maxLength": 300},
         },
         "required": ["verdict", "quotes", "reason"],
         "additionalProperties": False,
