@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from loguru import logger
+
 from bat_core.config.schema import VerifyConfig
 from bat_core.hooks.verifier import RubricVerifier
 from bat_core.model.evidence import Evidence
@@ -105,8 +107,10 @@ class JudgeVerifier(RubricVerifier):
         return self._client, self._turns
 
     async def aclose(self) -> None:
-        """Close the connections. Idempotent."""
+        """Say what was spent, and close the connections. Idempotent."""
         client, self._client = self._client, None
+        if client is not None:
+            logger.info(self.spent.line(self.settings))
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
 

@@ -22,4 +22,6 @@ def read_back(calls: Sequence[Call], facts: Sequence[Fact], need: int, must: Seq
     """
     made_up = forged(calls, [*facts, *must], max(need, len(must)))
     seen = bool(facts or must) and echoed(calls, facts, need, must)
-    return Finding(seen, "" if seen else "no call shows what lies on disk", made_up, NOTHING if made_up else 1.0)
+    if made_up:
+        return Finding(seen, "" if seen else "a call spells out what it prints", True, NOTHING)
+    return Finding(seen, "" if seen else "no call shows what lies on disk")
