@@ -1,8 +1,8 @@
-"""A base policy for any domain, built from that domain's own expert logs, slips included.
+"""A base policy for any domain, built from that domain's own logs, slips included.
 
 GRPO sharpens what a policy can sample already; it does not build a skill in minutes. So a tiny policy first
 learns the form of its domain's work - tool calls, copying names, what tends to follow what - from logs of an
-expert that errs now and then, with all names exchanged at random, so that names carry no answers.
+expert and of a novice who errs now and then, with all names exchanged at random, so that names carry no answers.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ def recipe_digest(domain_name: str, version: str, policy: PolicyConfig) -> str:
 def record_logs(
     domain: Domain, policy: PolicyConfig, lab: LabSpec, executor: Executor, progress: Callable[[str, int, int], None]
 ) -> list[tuple[str, Conversation]]:
-    """Return (focus, conversation) pairs of expert runs, every second one with slips."""
+    """Return (focus, conversation) pairs: one run of the expert for every two of the novice."""
     wanted = requests(domain.contract(), policy.logs, LOG_SEED)
     tasks = make_tasks(SelfInstruct(domain), wanted)
-    orders = [LogOrder(lab, task, slips=n % 2 == 1) for n, task in enumerate(tasks)]
+    orders = [LogOrder(lab, task, novice=n % 3 > 0) for n, task in enumerate(tasks)]
     logs: list[tuple[str, Conversation]] = []
     for n, pairs in enumerate(executor.map(RECORD, orders), 1):
         logs += pairs
@@ -128,7 +128,7 @@ def make_tokenizer(domain: Domain, policy: PolicyConfig, conversations: Sequence
 def phrases(domain: Domain) -> list[str]:
     """Return the contract's fixed texts (goals, criteria, recovery steps) and what its instructions say around them."""
     contract = domain.contract()
-    texts = {text for stage in contract.stages() for text in (stage.goal, *stage.recovery)}
+    texts = {text for stage in contract.stages() for text in (stage.goal, *stage.recovery, contract.closing(stage))}
     around: set[str] = set()
     wanted = requests(contract, 4 * len(contract.stages()) * len(contract.tracks()), LOG_SEED)
     for task in make_tasks(domain.synthesizer(), wanted):
