@@ -12,7 +12,7 @@ from typing import Any
 
 from bat_core.errors import BatError
 from bat_core.hooks.executor import Executor
-from bat_core.parent import die_with_parent
+from bat_core.processes.parent import die_with_parent
 
 
 def resolve(name: str) -> Callable[[Any], Any]:
