@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from bat_core.errors import PluginError
 from bat_core.hooks.specs import HOOKSPEC_VERSION
+from bat_core.model.base import digest_of
 
 KINDS = (
     "domains",
@@ -161,6 +164,18 @@ def load_domain(name: str) -> Any:
             f"domain {name!r} ({cls.__module__}:{cls.__qualname__}) can't be made: {type(error).__name__}: {error}",
             remedy="implement its abstract methods, and take no arguments",
         ) from error
+
+
+def package_digest(module: str) -> str:
+    """Return the digest of a package's (or single module's) Python files: a domain that changed is another domain."""
+    package = sys.modules[module.partition(".")[0]]
+    if hasattr(package, "__path__"):
+        root = Path(next(iter(package.__path__)))
+        files = sorted(root.rglob("*.py"))
+    else:
+        files = [Path(str(package.__file__))]
+        root = files[0].parent
+    return digest_of([[str(path.relative_to(root)), digest_of(path.read_bytes())] for path in files])
 
 
 def load_all(kind: str) -> list[tuple[Found, Any]]:

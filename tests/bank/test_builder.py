@@ -102,6 +102,48 @@ def test_what_was_solved_before_the_power_went_off_is_not_solved_again(
     assert not parts.exists()
 
 
+def test_a_complete_bank_of_the_same_request_is_left_as_it_is(
+    build: Build, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    def traces() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in files_of(tmp_path / "bank")}
+
+    report = build(tmp_path, small_tasks[:2], Counting())
+    before, again = traces(), Counting(until=0)
+    assert build(tmp_path, small_tasks[:2], again) == report
+    assert again.solved == [] and traces() == before
+    other = Counting()
+    assert build(tmp_path, small_tasks[1:3], other).digest != report.digest
+    assert len(other.solved) == 2, "another request is another bank"
+    states = tmp_path / "bank" / "states.parquet"
+    states.write_bytes(states.read_bytes()[:-9])
+    third = Counting()
+    build(tmp_path, small_tasks[1:3], third)
+    assert len(third.solved) == 2, "what is damaged is not complete"
+
+
+def test_parts_of_other_limits_are_not_taken_for_these(
+    small_config: Config, preflight: Preflight, build: Build, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    with pytest.raises(BatError, match="the power went off"):
+        build(tmp_path, small_tasks[:2], Counting(until=1))
+    other, counting = small_config.rollout.model_copy(update={"observation_chars": 900}), Counting()
+    with RunDirectory(tmp_path) as run:
+        lab = lab_spec(small_config, run).model_copy(update={"rollout": other})
+        Builder(run.bank, lab, counting, preflight).build(DOMAIN.contract(), small_tasks[:2])
+    assert len(counting.solved) == 2
+
+
+def test_building_again_says_in_one_line_that_there_is_nothing_to_do(small_tasks: list[Task], tmp_path: Path) -> None:
+    file, run = tmp_path / "tasks.jsonl", tmp_path / "run"
+    file.write_text(small_tasks[0].model_dump_json() + "\n")
+    first, second = (bat("bank", "build", *FEW, "--run", str(run), "--tasks", str(file), "--json") for _ in range(2))
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert first.stderr.startswith("bank: 6 states and ") and "nothing to do" not in first.stderr
+    assert second.stderr.startswith(f"bank: nothing to do, {run}/bank is complete: 6 states and ")
+    assert second.stderr.count("\n") == 1 and second.stdout == first.stdout
+
+
 def test_a_part_that_the_crash_spoilt_is_named(build: Build, small_tasks: list[Task], tmp_path: Path) -> None:
     with pytest.raises(BatError, match="the power went off"):
         build(tmp_path, small_tasks[:2], Counting(until=1))
