@@ -10,6 +10,7 @@ from typing import Any
 
 from bat_core.bank.produce import Admitted, Order, Produced, produce
 from bat_core.bank.store import Rejection, complete, write
+from bat_core.bank.sweep import sweep
 from bat_core.errors import SynthesisError
 from bat_core.hooks.contract import StageContract
 from bat_core.hooks.executor import Executor
@@ -22,6 +23,7 @@ from bat_core.model.task import Task
 from bat_core.model.training import Slice
 from bat_core.registry import load_domain, package_digest
 from bat_core.rollout.lab import LabSpec
+from bat_core.sandboxes.snapshots import SnapshotStore
 
 TEXT_LIMIT = 1 << 20
 PRODUCE = f"{produce.__module__}:{produce.__name__}"
@@ -57,6 +59,7 @@ class Builder:
         request = self._request(tasks)
         if (standing := complete(self.folder, request)) is not None:
             self.found = True
+            self._forget_parts()
             return standing
         clean = self._clean_tasks(contract, tasks)
         states: list[StageState] = []
@@ -64,22 +67,29 @@ class Builder:
         for n, produced in enumerate(self._solve(clean), 1):
             self._take(produced, states, slices)
             self.progress(n, len(clean))
+        sweep(SnapshotStore(Path(self.lab.store)), states)  # before the manifest: a complete bank is a swept one
         if clean and not states:
+            self._forget_parts()
             first = self.rejected[0].reason if self.rejected else "no states"
-            raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy="see `bat bank show`")
+            remedy = "mend the tasks or the domain's expert and run again"
+            raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy=remedy)
         report = write(self.folder, states, slices, self.rejected, len(clean), request)
-        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+        self._forget_parts()
         return report
+
+    def _forget_parts(self) -> None:
+        """Remove what was solved but not checked yet: a rejected sample stays nowhere."""
+        shutil.rmtree(self.folder / "parts", ignore_errors=True)
 
     def _request(self, tasks: Sequence[Task]) -> str:
         """Return the digest of all that a bank depends on: tasks, code, limits, and what it was checked against."""
         return digest_of([self._how(), self.preflight.digest, [digest_of(task) for task in tasks]])
 
     def _how(self) -> JsonObject:
-        """Return what the solution of a task depends on besides the task; the run's key and folder don't count."""
+        """Return what the solution of a task depends on besides the task; where it is kept does not count."""
         packages = ("bat_core", type(load_domain(self.lab.domain)).__module__)
         code = [package_digest(package) for package in packages]
-        return {"code": code, "lab": self.lab.model_dump(mode="json", exclude={"store", "key"})}
+        return {"code": code, "lab": self.lab.model_dump(mode="json", exclude={"store"})}
 
     def _clean_tasks(self, contract: StageContract, tasks: Sequence[Task]) -> list[Task]:
         """Return the tasks that may be solved: everything that the sandbox would be given is checked first."""
@@ -107,8 +117,10 @@ class Builder:
 
     def _take(self, produced: Produced, states: list[StageState], slices: list[Slice]) -> None:
         """Put what passes the preflight into the pools: a state with all of its slices, or nothing of it."""
-        for why in produced.refused:
-            self.rejected.append(Rejection(digest_of(why), "admission", "admission", reason=why))
+        refused = self.preflight.check((str(n), why) for n, why in enumerate(produced.refused))
+        for why, answer in zip(produced.refused, refused, strict=True):
+            reason = why if answer.verdict == "pass" else "the reason is not shown: it quotes what is held out"
+            self.rejected.append(Rejection(digest_of(why), "admission", "admission", reason=reason))
         values = [_whole(admitted) for admitted in produced.admitted]
         answers = self.preflight.check((str(n), value) for n, value in enumerate(values))
         for admitted, value, answer in zip(produced.admitted, values, answers, strict=True):

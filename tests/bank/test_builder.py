@@ -14,7 +14,7 @@ import pytest
 
 from bat_core.bank.builder import PRODUCE, Builder, read_tasks
 from bat_core.bank.plan import make_tasks, requests
-from bat_core.bank.produce import Order
+from bat_core.bank.produce import Admitted, Order
 from bat_core.bank.store import Bank, read, read_rejections
 from bat_core.config.schema import Config
 from bat_core.errors import BatError, SynthesisError
@@ -24,10 +24,12 @@ from bat_core.evolve.settings import lab_spec
 from bat_core.executors import LocalExecutor
 from bat_core.hooks.executor import Executor
 from bat_core.leakage.client import Preflight
+from bat_core.model.message import Message
 from bat_core.model.run import BankReport
 from bat_core.model.task import Task
 from bat_core.registry import load_domain
 from bat_core.rollout.lab import close_labs
+from bat_core.sandboxes.snapshots import SnapshotStore
 
 BAT = [sys.executable, "-c", "from bat_core.cli.main import main; main()"]
 FEW = ["bank.workers=0", "sandbox.provider=bubblewrap", "evaluate.tasks=2", "evaluate.blind_tasks=2"]
@@ -203,6 +205,61 @@ def test_a_held_out_identifier_costs_its_row_and_stays_nowhere(tmp_path: Path, s
         assert [path for path in files_of(tmp_path / "run") if secret.encode() in path.read_bytes()] == []
     shown = bat("bank", "show", str(tmp_path / "run"), "--json")
     assert json.loads(shown.stdout)["rejections"] == rows
+
+
+class Careless(LocalExecutor):
+    """An expert that lets slip something held out: in the states of `stages`, and in what it says of refusals."""
+
+    def __init__(self, secret: str, stages: set[str]) -> None:
+        super().__init__(0)
+        self.secret, self.stages = secret, stages
+
+    def map(self, name: str, items: Iterable[Any]) -> Iterator[Any]:
+        for order in items:
+            (made,) = super().map(name, [order])
+            admitted = [self._spoilt(order, one) if one.state.focus in self.stages else one for one in made.admitted]
+            why = f"S1 of a task: the expert's own run fails S1.a (found {self.secret})"
+            yield made.model_copy(update={"admitted": tuple(admitted), "refused": (why,)})
+
+    def _spoilt(self, order: Order, one: Admitted) -> Admitted:
+        said = (*one.state.messages, Message(role="assistant", content=f"as in {self.secret}"))
+        update: dict[str, Any] = {"messages": said}
+        if one.state.focus != "S1":  # S1 shares its workspace with the E2E state
+            store = SnapshotStore(Path(order.lab.store))
+            update["snapshot"] = store.put_files({"notes.txt": self.secret.encode()})
+        return one.model_copy(update={"state": one.state.model_copy(update=update)})
+
+
+def test_of_a_state_that_is_rejected_after_solving_only_a_digest_stays(
+    build: Build, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    from bat_medimaging.suites import heldout_tasks
+
+    secret = heldout_tasks(2)[1].id
+    report = build(tmp_path, small_tasks[:2], Careless(secret, {"S1", "S3"}))
+    assert (report.states, report.rejections) == (8, {"identifier": 4, "admission": 2})
+    rows = read_rejections(tmp_path / "bank")
+    assert {row["phase"] for row in rows} == {"state", "admission"}
+    assert [row["reason"] for row in rows if row["phase"] == "admission"] == [
+        "the reason is not shown: it quotes what is held out"
+    ] * 2
+    bank = read(tmp_path / "bank")
+    assert {state.focus for state in bank.states} == {"E2E", "S2", "S4", "S5"}
+    blobs = {path.stem for path in (tmp_path / "bank" / "snapshots").rglob("*.tar")}
+    assert blobs == {state.snapshot.root.removeprefix("sha256:") for state in bank.states}
+    assert [path for path in files_of(tmp_path) if secret.encode() in path.read_bytes()] == []
+
+
+def test_nothing_of_states_that_were_all_rejected_stays(build: Build, small_tasks: list[Task], tmp_path: Path) -> None:
+    from bat_medimaging.suites import heldout_tasks
+
+    secret = heldout_tasks(2)[1].id
+    everything = {"E2E", "S1", "S2", "S3", "S4", "S5"}
+    with pytest.raises(SynthesisError, match="no state of 1 tasks was admitted: ") as caught:
+        build(tmp_path, small_tasks[:1], Careless(secret, everything))
+    assert secret not in str(caught.value)
+    assert [path for path in files_of(tmp_path) if secret.encode() in path.read_bytes()] == []
+    assert files_of(tmp_path / "bank") == []
 
 
 def test_a_bank_of_one_rejected_row_is_empty_and_no_error(tmp_path: Path, small_tasks: list[Task]) -> None:
