@@ -78,6 +78,24 @@ def installed(kind: str) -> list[Found]:
     return sorted(set(found), key=lambda f: (f.name, f.distribution))
 
 
+_TARGETS: dict[str, Found] = {}
+"""Plugins that were loaded by `module:Class`, by package."""
+
+
+def owners() -> dict[str, Found]:
+    """Return the plugins that this process can have loaded by the top-level package of their code, ours left out."""
+    found = {**_TARGETS}
+    for kind in KINDS:
+        for one in installed(kind):
+            found.setdefault(_package(one.target), one)
+    found.pop("bat_core", None)
+    return found
+
+
+def _package(target: str) -> str:
+    return target.partition(":")[0].partition(".")[0]
+
+
 def find(kind: str, name: str) -> Found:
     """Return the plugin that `name` means: `name` where unique, or `distribution/name`.
 
@@ -134,6 +152,7 @@ def load(kind: str, name: str) -> Any:
 
 def _load_target(kind: str, target: str) -> Any:
     entry = EntryPoint(target, target, f"bat_core.{kind}")
+    _TARGETS[_package(target)] = Found(kind, target, target, "a module", "without a version", entry)
     try:
         return entry.load()
     except Exception as error:  # boundary: a foreign module may raise anything while it is imported
