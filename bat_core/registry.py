@@ -143,11 +143,27 @@ def load(kind: str, name: str) -> Any:
     """Return the class behind a name. `module:Class` is taken as it is.
 
     Raises:
-        PluginError: If it can't be found or imported, with distribution, version, target and remedy.
+        PluginError: If it can't be found or imported, or was written for another hook API; with distribution,
+            version, target and remedy.
     """
-    if ":" in name:
-        return _load_target(kind, name)
-    return _load(find(kind, name))
+    found = _load_target(kind, name) if ":" in name else _load(find(kind, name))
+    if kind != "domains":  # those have to say it, see load_domain
+        _check_api(f"{kind} plugin {name!r}", found)
+    return found
+
+
+def _check_api(what: str, plugin: object, *, needed: bool = False) -> None:
+    """Check that a plugin which says for what hook API it was written (`api`) means the major version of ours.
+
+    Raises:
+        PluginError: If it means another one, or says nothing although that is `needed`.
+    """
+    api = str(getattr(plugin, "api", "none" if needed else HOOKSPEC_VERSION))
+    if api.partition(".")[0] != HOOKSPEC_VERSION.partition(".")[0]:
+        raise PluginError(
+            f"{what} was written for hook API {api}; this bat-core speaks {HOOKSPEC_VERSION}",
+            remedy=f"install a matching version of the {'domain' if needed else 'plugin'} or of bat-core",
+        )
 
 
 def _load_target(kind: str, target: str) -> Any:
@@ -169,13 +185,7 @@ def load_domain(name: str) -> Any:
         PluginError: If it is missing, broken, or written for another hook API.
     """
     cls = load("domains", name)
-    api = str(getattr(cls, "api", "none"))
-    if api.split(".")[0] != HOOKSPEC_VERSION.split(".")[0]:
-        raise PluginError(
-            f"domain {name!r} ({cls.__module__}) was written for hook API {api}; "
-            f"this bat-core speaks {HOOKSPEC_VERSION}",
-            remedy="install a matching version of the domain or of bat-core",
-        )
+    _check_api(f"domain {name!r} ({cls.__module__})", cls, needed=True)
     try:
         return cls()
     except Exception as error:  # boundary: a foreign constructor may raise anything
@@ -199,7 +209,7 @@ def package_digest(module: str) -> str:
 
 def load_all(kind: str) -> list[tuple[Found, Any]]:
     """Return every plugin of a kind, loaded. One that is broken stops: nobody may remove a leakage rule."""
-    return [(found, _load(found)) for found in installed(kind)]
+    return [(found, load(kind, found.qualified)) for found in installed(kind)]
 
 
 def _unmarked(observer: object) -> str:
@@ -237,6 +247,7 @@ class Observers:
     def _register(self, name: str, make: Callable[[], object]) -> None:
         try:
             observer = make()
+            _check_api(type(observer).__name__, observer)
             if unmarked := _unmarked(observer):
                 raise PluginError(f"{type(observer).__name__}.{unmarked} lacks @hookimpl", remedy="mark it")
             self._manager.register(observer, name)
