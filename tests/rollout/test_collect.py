@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -85,14 +84,8 @@ Make = Callable[..., tuple[Lab, LabSpec, StageState]]
 
 
 @pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    site = tmp_path / "site"
-    info = site / "bat_notes-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "bat_notes.py").write_text(textwrap.dedent(DOMAIN))
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bat-notes\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text("[bat_core.domains]\nnotes = bat_notes:Notes\n")
-    monkeypatch.syspath_prepend(str(site))
+def notes(tmp_path: Path, distribute: Callable[[str, str, str], Path]) -> Iterator[Make]:
+    distribute("bat_notes", DOMAIN, "[bat_core.domains]\nnotes = bat_notes:Notes\n")
 
     def make(**rollout: Any) -> tuple[Lab, LabSpec, StageState]:
         config = RolloutConfig.model_validate({"turn_tokens": 120, "stage_turns": 3, "live": 2} | rollout)
