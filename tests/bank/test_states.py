@@ -21,7 +21,7 @@ from bat_core.model.state import StageState
 from bat_core.model.task import Stratum, Task
 from bat_core.rollout import lab as labs
 from bat_core.rollout.lab import Lab
-from bat_core.rollout.receipts import verify_chain
+from bat_core.verify.chain import verify_chain
 
 STAGES = ("S1", "S2", "S3", "S4", "S5")
 
