@@ -65,11 +65,12 @@ def verify(
 def _from_run(path: Path, run: Path | None, settings: Config) -> list[SealedRollout]:
     """Return the rollouts of a round with their evidence from the run's store."""
     from bat_core.bank.store import read
-    from bat_core.errors import ConfigError
+    from bat_core.errors import ConfigError, RunError
     from bat_core.evolve.records import read_rollouts
     from bat_core.model.rollout import Rollout
     from bat_core.registry import load_domain
     from bat_core.sandboxes.snapshots import SnapshotStore
+    from bat_core.verify.chain import verify_chain
     from bat_core.verify.scorer import Scorer
     from bat_core.verify.sealed import SealedRollout
 
@@ -77,12 +78,16 @@ def _from_run(path: Path, run: Path | None, settings: Config) -> list[SealedRoll
         raise ConfigError(f"{path} holds no files of its own", remedy="add --run with the run directory")
     states = {state.id: state for state in read(run / "bank").states}
     scorer = Scorer(load_domain(settings.domain), SnapshotStore(run / "bank" / "snapshots"))
+    secret = run / "key"
+    key = secret.read_bytes() if secret.exists() else b""
     out = []
     for row in read_rollouts(path.parent):
         rollout = Rollout.model_validate_json(row["rollout"])
         state = states.get(rollout.state)
         if state is None:
             raise ConfigError(f"{run} has no state {rollout.state!r}", remedy="name the run of these rollouts")
+        if not verify_chain(key, (*state.receipts, *rollout.receipts)):
+            raise RunError(f"the receipts of {rollout.state!r} are not what {run} wrote", remedy="name the right --run")
         if rollout.end != "lost":
             name = f"{rollout.state}#{rollout.index}"
             out.append(SealedRollout.of(name, settings.domain, state.rubrics, scorer.seal(state, rollout)))
@@ -101,7 +106,7 @@ def _score(rollouts: Sequence[SealedRollout], settings: Config) -> list[Reward]:
         scorers: dict[str, Scorer] = {}
         for one in rollouts:
             if one.domain not in scorers:
-                scorers[one.domain] = Scorer(load_domain(one.domain), SnapshotStore(Path()), settings.verify)
+                scorers[one.domain] = Scorer(load_domain(one.domain), SnapshotStore(Path()), settings=settings.verify)
         try:
             found = [scorers[one.domain].assess(one.rubrics, one.evidence()) for one in rollouts]
             return list(await asyncio.gather(*found))

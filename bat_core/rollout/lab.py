@@ -52,7 +52,7 @@ class Lab:
         self.domain = registry.load_domain(spec.domain)
         self.contract = disclosing(self.domain.contract(), spec.verify.hidden)
         self.store = SnapshotStore(Path(spec.store))
-        self.scorer = Scorer(self.domain, self.store, spec.verify)
+        self.scorer = Scorer(self.domain, self.store, self.key, spec.verify)
         self.harness: Harness = registry.load("harnesses", spec.rollout.harness)(spec.rollout.observation_chars)
         self._runner = asyncio.Runner()
         self._closed = False

@@ -18,6 +18,7 @@ from bat_core.model.state import StageState
 from bat_core.model.verdict import ItemVerdict
 from bat_core.registry import load
 from bat_core.sandboxes.snapshots import SnapshotStore
+from bat_core.verify.chain import verify_chain
 from bat_core.verify.disclosure import kept
 from bat_core.verify.integrity import breach
 from bat_core.verify.reward import reward, stage_scores, unscorable
@@ -29,13 +30,17 @@ class Scorer:
     Args:
         domain: Its verifiers, contract and truth.
         store: Where the sealed workspaces are.
+        key: The run's secret, with which the receipts of its states and rollouts were written.
         settings: How rollouts are judged.
     """
 
-    def __init__(self, domain: Domain, store: SnapshotStore, settings: VerifyConfig | None = None) -> None:
+    def __init__(
+        self, domain: Domain, store: SnapshotStore, key: bytes = b"", settings: VerifyConfig | None = None
+    ) -> None:
         self._contract = domain.contract()
         self._checks = domain.verifiers()
         self._store = store
+        self._key = key
         self._settings = settings or VerifyConfig()
         self._verifiers: dict[str, RubricVerifier] = {}
 
@@ -65,6 +70,9 @@ class Scorer:
         """
         if rollout.end == "lost":
             return unscorable(f"rollout lost: {rollout.reason}")
+        if not verify_chain(self._key, (*state.receipts, *rollout.receipts)):
+            # Only we write receipts, with a key that no sandbox sees: whatever broke the chain, no policy did.
+            return unscorable("the chain of receipts is broken: they are not what this run's harness wrote")
         share = 0.0 if whole else self._settings.drop
         return await self.assess([kept(rubric, share, state.id) for rubric in state.rubrics], self.seal(state, rollout))
 

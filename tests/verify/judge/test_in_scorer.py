@@ -38,7 +38,7 @@ def score(folder: Path, files: Mapping[str, bytes], **settings: Any) -> Reward:
         rubrics=(rubric,),
     )
     values = {"votes": 1, "retries": 0, "timeout_s": 3.0, **settings}
-    scorer = Scorer(MedImagingDomain(), store, VerifyConfig(judge=JudgeConfig(**values)))
+    scorer = Scorer(MedImagingDomain(), store, settings=VerifyConfig(judge=JudgeConfig(**values)))
 
     async def go() -> Reward:
         try:
