@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +11,7 @@ from bat_core.verify.toolbox.strict import Read, read_as
 
 LONGEST = 16 << 10
 """Bytes of an answer; a longer one is invalid, whatever it says."""
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Quote(BaseModel):
@@ -34,8 +36,11 @@ class Answer(BaseModel):
 
 
 def parse(text: str) -> Read[Answer]:
-    """Return the answer, or why the text is none. Nothing is guessed, cut out or converted."""
-    return read_as(text.strip().encode("utf-8", "replace"), Answer, LONGEST)
+    """Return the answer, or why the text is none. Nothing is guessed or cut out.
+
+    Raw control characters, which grammars of servers let through in strings, count as spaces.
+    """
+    return read_as(CONTROL.sub(" ", text).strip().encode("utf-8", "replace"), Answer, LONGEST)
 
 
 def schema() -> dict[str, Any]:

@@ -45,6 +45,11 @@ def test_a_yes_with_its_words_passes(endpoint: Any, judge: Any, kit: Any, stream
     assert form == {"schema": "json_schema", "object": "json_object", "prompt": None}[structured]
 
 
+def test_raw_line_breaks_in_strings_are_spaces(endpoint: Any, judge: Any, kit: Any) -> None:
+    endpoint.answer = lambda body: kit.quoting("A1", WORDS)(body).replace("it is there", "it\nis\tthere")
+    assert ask(judge(), kit).passed is True
+
+
 def test_words_found_elsewhere_or_folded_are_worth_less(endpoint: Any, judge: Any, kit: Any) -> None:
     quote = {"source": "A1", "start": 3, "end": 9, "text": "Its  blob touches\ndim border"}
     endpoint.answer = lambda body: json.dumps({**YES, "quotes": [quote]})
