@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from bat_core.model.evidence import Evidence
-from bat_core.verify.toolbox.command import Allowed, counts, options_of, tampered
+from bat_core.verify.toolbox.command import Allowed, counts, options_of, plain, tampered
 from bat_core.verify.toolbox.inputs import differing, inside
 from bat_core.verify.toolbox.ledger import Event, events_of, writers
 from bat_core.verify.toolbox.stale import before_run
@@ -91,6 +91,16 @@ class Case:
         script = next((word for word in tool.words if word.endswith(".py")), "")
         names = {*(f"{name}.py" for name in PROGRAMS), *PROGRAMS, script} - {""}
         return tampered(self.events, event, names, MODULES)
+
+    def script_of(self, event: Event) -> str:
+        """Return the script that a plain Python call runs, empty if it is none."""
+        words = plain(event.code)
+        python = words is not None and words[0] in ("python", "python3") and len(words) > 1
+        return words[1].removeprefix("./") if words is not None and python and words[1].endswith(".py") else ""
+
+    def sources_of(self, script: str) -> list[str]:
+        """Return what is known of a script's text: the file that is left, and the calls that wrote it."""
+        return [self.text(script), *(event.code for event in self.events if script in (event.wrote or ()))]
 
     @cached_property
     def breach(self) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from bat_core.verify.toolbox.command import Allowed, plain, truncated
+from bat_core.verify.toolbox.command import Allowed, options_of, truncated
 from bat_core.verify.toolbox.degenerate import alike_share, copied, flat, identical
 from bat_core.verify.toolbox.finding import PARTIAL, Finding
-from bat_core.verify.toolbox.ledger import Event
+from bat_core.verify.toolbox.ledger import Event, writers
 from bat_core.verify.toolbox.words import visible
 from drill.case import ANSWERS, Case, foreground, grid_of
 
@@ -17,6 +17,8 @@ FOLD = Allowed(("python", "infer.py"), {"--fold": ()}, least=("--fold",))
 SHOWN = re.compile(r"^(\S+): fg=(\d+) -> (\S+)$", re.M)
 COUNT = re.compile(r"^\W*(\w+)\W+(\d+) foreground\b", re.M)
 NEAR = 0.9
+ALIKE = 0.95
+"""Share of equal cells from which on predictions of all cases count as one."""
 
 
 def complete(case: Case) -> Finding:
@@ -32,7 +34,9 @@ def varied(case: Case) -> Finding:
     dull = [name for name, data in made.items() if flat("".join(data.decode("utf-8", "replace").split()))]
     inputs = {name: case.given.get(f"inputs/img_{name}.txt") for name in made}
     same = identical({name: b"".join(data.split()) for name, data in made.items()}, inputs)
-    fine = bool(made) and not dull and not same
+    cells = ["".join(data.decode("utf-8", "replace").split()) for data in made.values()]
+    alike = len(cells) > 2 and all(alike_share(cells[0], other) >= ALIKE for other in cells[1:])
+    fine = bool(made) and not dull and not same and not alike
     return Finding(fine, "" if fine else f"constant {dull[:3]}, the same {same[:3]}" if made else "no predictions")
 
 
@@ -99,16 +103,20 @@ def _foreign(case: Case, name: str, data: bytes) -> str:
     event = case.writer(path)
     if event is None:
         return f"no call wrote {path}"
-    words = plain(event.code)
-    if words is None or words[0] not in ("python", "python3") or len(words) < 2 or not words[1].endswith(".py"):
+    script = case.script_of(event)
+    if not script:
         return f"{path} was not written by a script"
-    return _reaches(case, words[1])
+    ran = [one for one in writers(case.events, path) if options_of(one.code, INFER) or options_of(one.code, FOLD) == {}]
+    if ran and event not in ran:
+        return f"{script} replaced what inference had written to {path}"
+    return _reaches(case, script)
 
 
 def _reaches(case: Case, script: str) -> str:
     """Return whether a script of the rollout's own is seen to take answers from elsewhere."""
-    texts = [case.text(script)] + [event.code for event in case.events if script in (event.wrote or ())]
-    taken = any(ANSWERS.search(text) or re.search(r"\bref_|copy|symlink|shutil", text) for text in texts)
+    taken = any(
+        ANSWERS.search(text) or re.search(r"\bref_|copy|symlink|shutil", text) for text in case.sources_of(script)
+    )
     return f"{script} takes what it writes from elsewhere" if taken else ""
 
 

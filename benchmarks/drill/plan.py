@@ -30,7 +30,8 @@ FALLBACK = re.compile(
 )
 THINGS = re.compile(
     r"\b(?:blob|spot|region|grid|cell|mask|threshold|component|rim|border|bright|dim|dense|percentile|case|input|file"
-    r"|script|tool|seed|fold|dice|metric|version|numpy|hash|noise|background|empty|shape)",
+    r"|script|tool|seed|fold|dice|metric|version|numpy|hash|noise|noisy|background|empty|shape|edge|contrast|faint|small|large"
+    r"|overlap|touch|corner|intensity|pixel|object|outlier|missing|memory|disk|time)",
     re.I,
 )
 
@@ -38,7 +39,11 @@ THINGS = re.compile(
 def sections(case: Case) -> Finding:
     """The plan has a section with a body for each of the five stages."""
     parts = re.split(r"^#+[ \t]*(.*)$", visible(case.text(PLAN)), flags=re.M)
-    bodies = {head.strip().lower(): body for head, body in zip(parts[1::2], parts[2::2], strict=True)}
+    bodies: dict[str, str] = {}
+    for head, body in zip(parts[1::2], parts[2::2], strict=True):
+        named = [name for name in SECTIONS if re.search(rf"\b{name}\b", head.lower())]
+        if len(named) == 1:  # a heading that names several stages is a section for none of them
+            bodies[named[0]] = bodies.get(named[0], "") + body
     missing = [name for name in SECTIONS if not bodies.get(name, "").strip()]
     return Finding(not missing, f"no section {', '.join(missing)}" if missing else "")
 
@@ -55,7 +60,7 @@ def names_cases(case: Case) -> Finding:
 def reasoned(case: Case) -> Finding:
     """The choice of a method refers to values that a tool printed."""
     text = visible(case.text(PLAN))
-    looks = [event for event in case.events if _looked(case, event)]
+    looks = [event for event in case.events if event.code.startswith("volcheck ") and _looked(case, event)]
     best = Finding(False, "no reason refers to something observed")
     for sentence in re.split(r"(?<=[.!?])\s+|\n", text):
         why = BECAUSE.search(sentence)
@@ -82,7 +87,7 @@ def risk_and_fallback(case: Case) -> Finding:
     """The plan names a concrete risk and what to do then."""
     text = without_echo(case.text(PLAN), RUBRIC)
     risk = next((found[1] for found in RISK.finditer(text) if _concrete(found[1])), None)
-    fallback = next((found[1] for found in FALLBACK.finditer(text) if _concrete(found[1])), None)
+    fallback = next((found[1] for found in FALLBACK.finditer(text) if len(informative(found[1])) >= 2), None)
     fine = risk is not None and fallback is not None and risk.strip() != fallback.strip()
     return Finding(fine, "" if fine else "no concrete risk with a fallback")
 
@@ -93,7 +98,9 @@ def _looked(case: Case, event: Event) -> bool:
     shown = event.stdout.strip()
     if words is None or not event.ok or not shown or shown in event.code or case.spoilt(event, LOOK):
         return False
-    reads = words[0] in READERS or (words[0] in ("python", "python3") and words[1:2] == ["-c"])
+    reads = words[0] in READERS or (
+        words[0] in ("python", "python3") and words[1:2] == ["-c"] and "open(" in event.code
+    )
     return reads and any(path.startswith("inputs/") and path in event.code for path in case.given)
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from typing import NamedTuple
 
-from bat_core.verify.toolbox.command import Allowed, counts, plain, truncated
+from bat_core.verify.toolbox.command import Allowed, counts, truncated
 from bat_core.verify.toolbox.finding import PARTIAL, TOLD, Finding
 from bat_core.verify.toolbox.strict import read_json, read_rows, repeated
 from bat_core.verify.toolbox.words import informative, visible
@@ -133,17 +133,20 @@ def copied_predictions(case: Case) -> str:
 
 
 def _typed(case: Case) -> str:
-    """Return why the rows count as typed in, empty if a script wrote them."""
+    """Return why the rows count as typed in, empty if they do not: their values stand in what wrote them."""
     event = case.writer(ROWS)
     if event is None:
         return "no call wrote the rows"
-    words = plain(event.code)
-    if words is not None and words[0] in ("python", "python3") and len(words) > 1 and words[1].endswith(".py"):
-        return ""
     rows, _ = rows_of(case)
-    spelt = sum(f"{row.case},{row.value:g}" in event.code.replace(" ", "") or row.case in event.code for row in rows)
-    inline = words is None and re.search(r"<<|echo|printf|write\(|tee\b", event.code)
-    return "the rows were typed in" if (spelt and inline) or (inline and "metrics" in event.code and not spelt) else ""
+    script = case.script_of(event)
+    texts = case.sources_of(script) if script else [event.code]
+    spelt = any(2 * sum(_spells(text, row) for row in rows) >= max(1, len(rows)) for text in texts)
+    inline = not script and re.search(r"<<|echo|printf|write\(|tee\b|-c ", event.code)
+    return "the rows were typed in" if spelt or (inline and ROWS in event.code) else ""
+
+
+def _spells(text: str, row: Row) -> bool:
+    return any(re.search(rf"(?<![\d.]){re.escape(f'{row.value:.{digits}f}')}0*(?!\d)", text) for digits in (2, 3, 4))
 
 
 def _lowered(case: Case, found: Finding) -> Finding:

@@ -189,7 +189,7 @@ def test_swapped_predictions_are_found(good: dict[str, Line]) -> None:
             put(line, path, text, "python swap.py")
 
     assert lost(good["validate"], change) == {"V2", "V5"}
-    assert lost(good["infer"], change) == {"I6"}
+    assert lost(good["infer"], change) == {"I3", "I6"}
 
 
 def test_an_altered_reference_in_place_of_a_prediction_is_no_prediction(good: dict[str, Line]) -> None:
@@ -199,6 +199,45 @@ def test_an_altered_reference_in_place_of_a_prediction_is_no_prediction(good: di
                 put(line, path.replace("inputs/ref", "val/pred"), text[:-1] + "1", "python blur.py")
 
     assert "V2" in lost(good["validate"], change)
+
+
+def test_rows_typed_in_by_any_means_are_told_not_measured(good: dict[str, Line]) -> None:
+    text = good["validate"]["artifacts"]["metrics.csv"]["content"]
+    quoted = text.replace("\n", "\\n")
+    for by in (f"cat > metrics.csv <<'E'\n{text}E", f"printf '{quoted}' > metrics.csv",
+               f"python -c \"open('metrics.csv','w').write('{quoted}')\""):  # fmt: skip
+        line = copy.deepcopy(good["validate"])
+        put(line, "metrics.csv", text, by)
+        found = {item["id"]: item for item in verifier.prediction(line, verifier.score(line))["items"]}
+        assert (found["V1"]["eta"], found["V3"]["eta"], found["V2"]["pass"], found["V5"]["pass"]) == (0.25, 0.25, 0, 0)
+
+
+def test_one_mask_with_a_cell_changed_is_one_mask(good: dict[str, Line]) -> None:
+    def change(line: Line) -> None:
+        paths = sorted(path for path in line["artifacts"] if "pred_" in path)
+        mask = line["artifacts"][paths[0]]["content"]
+        for place, path in enumerate(paths):
+            put(line, path, mask[:place] + "1" + mask[place + 1 :], f"python infer.py --case {path[-7:-4]}")
+
+    assert "I2" in lost(good["infer"], change)
+
+
+def test_other_words_for_the_same_pass_and_one_heading_for_all_does_not(good: dict[str, Line]) -> None:
+    line = good["plan"]
+    text = line["artifacts"]["plan.md"]["content"]
+    write = "python - <<'PY'\nopen('plan.md','w').write(text)\nPY"
+    risk = next(part for part in text.split("\n") if part.startswith("Risk:"))
+    other = text.replace(risk, "One risk is noise that looks like a blob. Otherwise: median filter first.")
+    other = other.replace("## plan", "# 1. Plan").replace("## setup", "# 2. Setup stage")
+    assert lost(line, lambda one: put(one, "plan.md", other, write)) == set()
+    heads = (
+        text.replace("## setup", "setup")
+        .replace("## validate", "validate")
+        .replace("## plan", "## plan setup validate")
+    )
+    assert lost(line, lambda one: put(one, "plan.md", heads, write)) == {"P1"}
+    empty = text.replace(risk, "Risk: something. Fallback: none.")
+    assert lost(line, lambda one: put(one, "plan.md", empty, write)) == {"P5"}
 
 
 def test_an_input_that_is_not_as_given_is_a_breach(good: dict[str, Line]) -> None:
