@@ -46,9 +46,7 @@ def lines_of(path: Path) -> Iterator[dict[str, Any]]:
 async def judged(verifier: CheckVerifier, item: RubricItem, evidence: Evidence) -> ItemVerdict:
     try:
         return await verifier.verify(item, evidence)
-    except BatError:
-        raise
-    except Exception as error:  # noqa: BLE001  # boundary: a check that breaks on hostile bytes judges nothing
+    except Exception as error:  # noqa: BLE001  # boundary: a check that breaks, or is not there, judges nothing
         return ItemVerdict(item=item.id, passed=None, evidence=0.0, reason=f"{type(error).__name__}: {error}"[:200])
 
 

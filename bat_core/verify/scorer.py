@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bat_core.config.schema import VerifyConfig
-from bat_core.errors import BatError
+from bat_core.errors import BatError, PluginError
 from bat_core.hooks.domain import Domain
 from bat_core.hooks.verifier import RubricVerifier
 from bat_core.model.evidence import Evidence
@@ -120,9 +121,21 @@ class Scorer:
     def _verifier(self, name: str) -> RubricVerifier:
         kind = name.partition(":")[0]
         if kind not in self._verifiers:
-            cls = load("verifiers", kind)
-            self._verifiers[kind] = cls(self._checks) if kind == "check" else cls(self._settings)
+            self._verifiers[kind] = _made(load("verifiers", kind), self._checks if kind == "check" else self._settings)
         return self._verifiers[kind]
+
+
+def _made(cls: Any, argument: object) -> RubricVerifier:
+    try:
+        made: RubricVerifier = cls(argument)
+    except BatError:
+        raise
+    except Exception as error:  # boundary: a foreign constructor may raise anything
+        raise PluginError(
+            f"verifier {cls.__module__}:{cls.__qualname__} can't be made: {type(error).__name__}: {error}",
+            remedy="take the run's verify settings as the only argument",
+        ) from error
+    return made
 
 
 def _unjudged(item: RubricItem, what: str) -> ItemVerdict:

@@ -38,7 +38,7 @@ class Case:
         """The calls, with the paths that the harness saw them write."""
         log = self.evidence.task.private["log"]
         pairs = zip(events_of(self.evidence), log, strict=True)
-        return tuple(replace(event, wrote=frozenset(map(_plain, one["wrote"]))) for event, one in pairs)
+        return tuple(replace(event, wrote=frozenset(map(_plain, one.get("wrote") or ()))) for event, one in pairs)
 
     @cached_property
     def made(self) -> Mapping[str, bytes]:

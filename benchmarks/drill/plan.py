@@ -78,7 +78,7 @@ def inspected_first(case: Case) -> Finding:
     seen = case.trusted["manifest"].get(PLAN)
     if not wrote or seen is None:
         return Finding(False, "no plan was written")
-    begin = min(wrote[0].seq, int(seen["first_seq"]))
+    begin = min(wrote[0].seq, int(seen.get("first_seq", wrote[0].seq)))
     looks = [event for event in case.events if event.seq < begin and _looked(case, event)]
     return Finding(bool(looks), "" if looks else "nothing was looked at before the plan was written")
 

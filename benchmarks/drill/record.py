@@ -54,17 +54,27 @@ def _evidence(line: dict[str, Any]) -> Evidence:
         start=start,
         files={**start, **made},
         receipts=tuple(_receipt(event) for event in line["tool_log"]),
-        final=str(line["final_message"]),
+        final=str(line.get("final_message") or ""),
         odd=tuple(links),
     )  # fmt: skip
 
 
 def _receipt(event: dict[str, Any]) -> Receipt:
+    code = event.get("exit_code")
     return Receipt(
-        seq=int(event["seq"]), provider="recorded", language=str(event["tool"]), code=str(event["args"].get("cmd", "")),
-        status="exited", rc=int(event["exit_code"]), stdout=str(event["stdout"]), stderr=str(event["stderr"]),
-        out_sha="", err_sha="", ws_before="", ws_after="written" if event["wrote"] else "",
-    )  # fmt: skip
+        seq=int(event["seq"]),
+        provider="recorded",
+        language=str(event["tool"]),
+        code=str(dict(event.get("args") or {}).get("cmd", "")),
+        status="exited",
+        rc=None if code is None else int(code),
+        stdout=str(event.get("stdout") or ""),
+        stderr=str(event.get("stderr") or ""),
+        out_sha="",
+        err_sha="",
+        ws_before="",
+        ws_after="written" if event.get("wrote") else "",
+    )
 
 
 def _bytes(artifact: dict[str, Any]) -> bytes:

@@ -240,6 +240,14 @@ def test_other_words_for_the_same_pass_and_one_heading_for_all_does_not(good: di
     assert lost(line, lambda one: put(one, "plan.md", empty, write)) == {"P5"}
 
 
+def test_an_item_without_a_check_is_null_and_the_others_are_judged(good: dict[str, Line]) -> None:
+    line = copy.deepcopy(good["setup"])
+    line["rubric"].append({"id": "S9", "text": "Something new."})
+    scored = verifier.score(line)
+    assert scored.nulls == 1 and scored.value is None
+    assert [item["pass"] for item in verifier.prediction(line, scored)["items"]] == [1, 1, 1, 1, 1, 0]
+
+
 def test_an_input_that_is_not_as_given_is_a_breach(good: dict[str, Line]) -> None:
     line = copy.deepcopy(good["infer"])
     line["inputs"]["inputs/cases.json"] += " "
