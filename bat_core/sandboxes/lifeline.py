@@ -52,22 +52,20 @@ class Lifeline:
         self._finish = finish
         self._ending: asyncio.Task[None] | None = None
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end of the process
-        to_child, outgoing = _wide_pipe()
-        incoming, from_child = _wide_pipe()
-        try:
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            ours.callback(self._close_info)
+            ours.callback(self._said.close)
+            to_child, outgoing = _wide_pipe()
+            theirs.callback(os.close, to_child)
+            ours.callback(os.close, outgoing)
+            incoming, from_child = _wide_pipe()
+            ours.callback(os.close, incoming)
+            theirs.callback(os.close, from_child)
             self._process = subprocess.Popen(
                 list(argv), stdin=to_child, stdout=from_child, stderr=self._said, env=dict(env),
                 pass_fds=pass_fds, start_new_session=True, **(options or {}),
             )  # fmt: skip
-        except BaseException:
-            for handle in (outgoing, incoming):
-                os.close(handle)
-            self._said.close()
-            self._close_info()
-            raise
-        finally:
-            os.close(to_child)
-            os.close(from_child)
+            ours.pop_all()
         self.channel = Channel(incoming, outgoing, max_body)
 
     @property

@@ -57,11 +57,13 @@ class AgentProvider(SandboxProvider):
             raise SandboxUnavailable(f"sandbox provider {self.name} can't start a process: {error}") from error
         sandbox = AgentSandbox(self.name, spec, self.guarantees, launch.lifeline, self.store, launch.mapped)
         self._live = {one for one in self._live if one.alive} | {sandbox}
+        started = False
         try:
             await sandbox.start(launch.config)
-        except BaseException:
-            await sandbox.stop()
-            raise
+            started = True
+        finally:
+            if not started:
+                await sandbox.stop()
         return sandbox
 
     async def aclose(self) -> None:

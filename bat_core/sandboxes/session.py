@@ -165,15 +165,17 @@ class AgentSandbox(Sandbox):
         async with self._lock:
             if not self.alive:
                 raise await self._broken("it has ended")
+            answer = None
             try:
                 async with asyncio.timeout(wait):
-                    return await self._lifeline.channel.call({"op": op, **fields}, body)
+                    answer = await self._lifeline.channel.call({"op": op, **fields}, body)
             except (Closed, OSError, ValueError, TimeoutError) as error:
                 said = str(error) or f"no answer to {op} within {wait:.0f} s"
                 raise await self._broken(said) from error
-            except BaseException:
-                await self._lifeline.end()  # half a conversation can't be continued
-                raise
+            finally:
+                if answer is None:
+                    await self._lifeline.end()  # half a conversation can't be continued
+            return answer
 
     async def _broken(self, why: str) -> SandboxUnavailable:
         said = self._lifeline.last_words()
