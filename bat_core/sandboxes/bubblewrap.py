@@ -17,6 +17,7 @@ from bat_core.model.sandbox import DEFAULT_GUARANTEES, Capabilities, Guarantee, 
 from bat_core.sandboxes import seccomp, stepdown
 from bat_core.sandboxes.bundle import agent_program
 from bat_core.sandboxes.canary import examine
+from bat_core.sandboxes.environment import environment
 from bat_core.sandboxes.hostpython import VENV, bare_environment, host_python
 from bat_core.sandboxes.lifeline import Lifeline
 from bat_core.sandboxes.provider import AgentProvider, Launch
@@ -60,7 +61,7 @@ class BubblewrapProvider(AgentProvider):
             self._found = await examine(self, REMEDY)
         return self._found
 
-    def launch(self, spec: SandboxSpec) -> Launch:
+    async def launch(self, spec: SandboxSpec) -> Launch:
         """Start bubblewrap around an agent."""
         program = find_bwrap()
         if program is None:
@@ -77,7 +78,7 @@ class BubblewrapProvider(AgentProvider):
             spec,
             workspace="/workspace",
             scratch=["/tmp", "/dev/shm"],
-            env=_environment(spec),
+            env=environment(spec, f"{VENV}/bin:/usr/bin:/bin"),
             paths=[*(["/toolbelt"] if spec.toolbelt else []), *host_python().site],
             namespace=True,
         )
@@ -177,14 +178,6 @@ def _scratch(spec: SandboxSpec) -> list[str]:
     disk = spec.limits.disk
     sizes = {"/workspace": disk, "/tmp": disk, "/dev/shm": max(1 << 20, disk // 4)}
     return [word for place, size in sizes.items() for word in ("--size", str(size), "--tmpfs", place)]
-
-
-def _environment(spec: SandboxSpec) -> dict[str, str]:
-    path = f"{VENV}/bin:/usr/bin:/bin"
-    if not spec.toolbelt:
-        return bare_environment(path, "/workspace") | spec.env
-    belt = {"PYTHONPATH": "/toolbelt"}
-    return bare_environment(f"/toolbelt/bin:{path}", "/workspace") | belt | spec.env
 
 
 def _flat(option: str, pairs: Any) -> Sequence[str]:

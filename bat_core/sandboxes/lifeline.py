@@ -11,12 +11,30 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from bat_core.sandboxes.channel import Channel
 
 _TELL = 2000
 _WIDE = 1 << 18
+
+
+class Line(Protocol):
+    """What a sandbox hangs on: a conversation with its agent, and its end."""
+
+    @property
+    def channel(self) -> Channel:
+        """The conversation."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs and nobody has begun to end it."""
+
+    def last_words(self) -> str:
+        """Return what was said on standard error, on one line."""
+
+    async def end(self) -> None:
+        """Kill and wait until nothing is left. Goes on in the background when the caller is cancelled."""
 
 
 class Lifeline:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from bat_core.errors import CapabilityError, SandboxUnavailable
 from bat_core.hooks.sandbox import Sandbox, SandboxProvider
 from bat_core.model.sandbox import Guarantee, SandboxSpec
-from bat_core.sandboxes.lifeline import Lifeline
+from bat_core.sandboxes.lifeline import Line
 from bat_core.sandboxes.session import AgentSandbox
 from bat_core.sandboxes.snapshots import SnapshotStore
 
@@ -18,7 +18,7 @@ from bat_core.sandboxes.snapshots import SnapshotStore
 class Launch(NamedTuple):
     """A started agent, its configuration, and how paths are written for it."""
 
-    lifeline: Lifeline
+    lifeline: Line
     config: dict[str, Any]
     mapped: Callable[[str], str] | None = None
 
@@ -40,8 +40,8 @@ class AgentProvider(SandboxProvider):
         """What a sandbox of this provider promises on this machine."""
 
     @abstractmethod
-    def launch(self, spec: SandboxSpec) -> Launch:
-        """Start the process of one sandbox; called in the event loop's own thread."""
+    async def launch(self, spec: SandboxSpec) -> Launch:
+        """Start what runs one sandbox, in the event loop's own thread; undone when it is cancelled."""
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox with an empty workspace."""
@@ -52,7 +52,7 @@ class AgentProvider(SandboxProvider):
                 remedy="choose another sandbox.provider, or require less",
             )
         try:
-            launch = self.launch(spec)
+            launch = await self.launch(spec)
         except OSError as error:
             raise SandboxUnavailable(f"sandbox provider {self.name} can't start a process: {error}") from error
         sandbox = AgentSandbox(self.name, spec, self.guarantees, launch.lifeline, self.store, launch.mapped)
@@ -87,8 +87,19 @@ class AgentProvider(SandboxProvider):
         env: Mapping[str, str],
         paths: Sequence[str],
         namespace: bool,
+        own_user: bool = True,
     ) -> dict[str, Any]:
-        """Return the agent's first frame."""
+        """Return the agent's first frame.
+
+        Args:
+            spec: What was asked for.
+            workspace: Where the workspace lies, as the agent sees it.
+            scratch: Other folders that a reset empties.
+            env: Environment of every command.
+            paths: Folders where modules are found.
+            namespace: Whether the agent is the first process of a namespace.
+            own_user: Whether nobody else's processes count against the agent's user.
+        """
         return {
             "workspace": workspace,
             "scratch": list(scratch),
@@ -96,5 +107,5 @@ class AgentProvider(SandboxProvider):
             "paths": list(paths),
             "preload": list(spec.preload),
             "namespace": namespace,
-            "limits": spec.limits.model_dump() | ({} if namespace else {"pids": 0}),
+            "limits": spec.limits.model_dump() | ({} if namespace and own_user else {"pids": 0}),
         }

@@ -12,7 +12,7 @@ from bat_core.errors import OutputLimit, SandboxUnavailable, SnapshotMismatch
 from bat_core.hooks.sandbox import Sandbox
 from bat_core.model.sandbox import Entry, ExecResult, Guarantee, SandboxSpec, SnapshotRef
 from bat_core.sandboxes.inside.frames import Closed, Frame
-from bat_core.sandboxes.lifeline import Lifeline
+from bat_core.sandboxes.lifeline import Line
 from bat_core.sandboxes.snapshots import SnapshotStore
 from bat_core.sandboxes.tarball import BadTar, decode
 
@@ -27,7 +27,7 @@ class AgentSandbox(Sandbox):
         provider: Name of the provider that opened it.
         spec: What was asked for.
         guarantees: What the provider promises.
-        lifeline: The process and its pipes.
+        lifeline: What runs it, and the conversation with its agent.
         store: Where snapshots go.
         mapped: Rewrites text that names `/workspace` where the workspace lies elsewhere.
     """
@@ -37,7 +37,7 @@ class AgentSandbox(Sandbox):
         provider: str,
         spec: SandboxSpec,
         guarantees: frozenset[Guarantee],
-        lifeline: Lifeline,
+        lifeline: Line,
         store: SnapshotStore,
         mapped: Callable[[str], str] | None = None,
     ) -> None:

@@ -65,7 +65,7 @@ class UnsafeProcessProvider(AgentProvider):
                 removed.append(str(folder))
         return removed
 
-    def launch(self, spec: SandboxSpec) -> Launch:
+    async def launch(self, spec: SandboxSpec) -> Launch:
         """Start an agent in a temporary folder that goes with it."""
         with contextlib.ExitStack() as undo:
             top = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
