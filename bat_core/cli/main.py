@@ -17,6 +17,7 @@ COMMANDS = {
     "base": ("bat_core.cli.base:base", "Build a domain's tiny base policy from its expert logs."),
     "evaluate": ("bat_core.cli.evaluate:evaluate", "Evaluate a policy behind the firewall."),
     "report": ("bat_core.cli.report:report", "Write a run's web page."),
+    "sandbox": ("bat_core.cli.sandbox:app", "Build a domain's sandbox image, remove what dead runs left."),
     "plugins": ("bat_core.cli.plugins:app", "List installed plugins."),
     "config": ("bat_core.cli.config:app", "Show a configuration, or its schema."),
     "doctor": ("bat_core.cli.doctor:doctor", "Check what this machine can do."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from bat_core.errors import CapabilityError, SandboxUnavailable
 from bat_core.hooks.sandbox import Sandbox, SandboxProvider
@@ -30,6 +30,8 @@ class AgentProvider(SandboxProvider):
         store: Folder of the content store.
     """
 
+    limits_cpus: ClassVar[bool] = False
+
     def __init__(self, store: Path) -> None:
         self.store = SnapshotStore(store)
         self._live: set[AgentSandbox] = set()
@@ -50,6 +52,11 @@ class AgentProvider(SandboxProvider):
             raise CapabilityError(
                 f"sandbox provider {self.name} can't guarantee {', '.join(sorted(lacking))}",
                 remedy="choose another sandbox.provider, or require less",
+            )
+        if spec.limits.cpus and not self.limits_cpus:
+            raise CapabilityError(
+                f"sandbox provider {self.name} can't limit processors",
+                remedy="leave SandboxSpec.limits.cpus alone, or choose sandbox.provider=docker",
             )
         try:
             launch = await self.launch(spec)

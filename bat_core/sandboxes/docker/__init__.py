@@ -1,1 +1,1 @@
-"""Provider `docker`: a container a sandbox, driven through an attached stream; the SDK is imported when one is opened."""
+"""Provider `docker`: a container a sandbox, its agent on an attached stream. The SDK is imported at the first call."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import platform
 import tarfile
-import tempfile
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -34,28 +32,26 @@ def write_archive(layers: Sequence[Layer], config: Mapping[str, Any], tag: str, 
         tag: Name and tag; no part of the id.
         archive: Where to write.
     """
-    with contextlib.ExitStack() as opened:
-        streams = [opened.enter_context(tempfile.TemporaryFile()) for _ in layers]
-        digests = [layer.write(stream) for layer, stream in zip(layers, streams, strict=True)]
-        image = _json(
-            {
-                "architecture": _PROCESSORS.get(platform.machine(), platform.machine()),
-                "config": dict(config),
-                "created": _BEGINNING,
-                "history": [{"created": _BEGINNING, "created_by": "bat sandbox build"} for _ in layers],
-                "os": "linux",
-                "rootfs": {"type": "layers", "diff_ids": digests},
-            }
-        )
-        name = hashlib.sha256(image).hexdigest()
-        places = [f"{number}/layer.tar" for number in range(len(layers))]
-        manifest = _json([{"Config": f"{name}.json", "RepoTags": [tag], "Layers": places}])
-        with tarfile.open(fileobj=archive, mode="w|", format=tarfile.GNU_FORMAT) as tar:
-            for place, stream in zip(places, streams, strict=True):
-                _add(tar, place, stream)
-            _add(tar, f"{name}.json", io.BytesIO(image))
-            _add(tar, "manifest.json", io.BytesIO(manifest))
-        return Written(f"sha256:{name}", sum(stream.tell() for stream in streams))
+    tars = [layer.tar() for layer in layers]
+    image = _json(
+        {
+            "architecture": _PROCESSORS.get(platform.machine(), platform.machine()),
+            "config": dict(config),
+            "created": _BEGINNING,
+            "history": [{"created": _BEGINNING, "created_by": "bat sandbox build"} for _ in layers],
+            "os": "linux",
+            "rootfs": {"type": "layers", "diff_ids": [tar.digest for tar in tars]},
+        }
+    )
+    name = hashlib.sha256(image).hexdigest()
+    places = [f"{number}/layer.tar" for number in range(len(layers))]
+    manifest = _json([{"Config": f"{name}.json", "RepoTags": [tag], "Layers": places}])
+    with tarfile.open(fileobj=archive, mode="w|", format=tarfile.GNU_FORMAT) as whole:
+        for place, tar in zip(places, tars, strict=True):
+            _add(whole, place, tar.stream)
+        _add(whole, f"{name}.json", io.BytesIO(image))
+        _add(whole, "manifest.json", io.BytesIO(manifest))
+    return Written(f"sha256:{name}", sum(tar.stream.seek(0, io.SEEK_END) for tar in tars))
 
 
 def _add(tar: tarfile.TarFile, name: str, stream: IO[bytes]) -> None:
@@ -67,4 +63,3 @@ def _add(tar: tarfile.TarFile, name: str, stream: IO[bytes]) -> None:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-

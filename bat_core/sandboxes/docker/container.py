@@ -76,9 +76,9 @@ class Birth:
         Raises:
             SandboxUnavailable: If the engine refuses.
         """
-        making = self._engine.submit(self._make)
+        making = asyncio.wrap_future(self._engine.submit(self._make))
         try:
-            return await asyncio.shield(asyncio.wrap_future(making))
+            return await asyncio.shield(making)
         except asyncio.CancelledError:
             with self._lock:
                 self._given_up = True
@@ -91,39 +91,41 @@ class Birth:
             name: str = api.create_container(**self._options)["Id"]
         except failures() as error:
             raise _refused(error) from error
-        channel = None
-        try:
-            channel = AttachedChannel(_attach(api, name), self._max_body)
-            api.start(name)
+        with contextlib.ExitStack() as undo:
+            undo.callback(remove, self._engine, name)
+            try:
+                channel = AttachedChannel(_attach(api, name), self._max_body)
+                undo.callback(channel.close)
+                api.start(name)
+            except failures() as error:
+                raise _refused(error) from error
             with self._lock:
-                wanted = not self._given_up
-        except failures() as error:
-            self._undo(name, channel)
-            raise _refused(error) from error
-        if not wanted:
-            self._undo(name, channel)
-            raise SandboxUnavailable("the container was given up while it was made", remedy="open another one")
-        return Container(self._engine, name, channel)
-
-    def _undo(self, name: str, channel: AttachedChannel | None) -> None:
-        if channel is not None:
-            channel.close()
-        remove(self._engine, name)
+                if self._given_up:
+                    raise _GivenUp()
+            undo.pop_all()
+            return Container(self._engine, name, channel)
 
 
-async def _ended(making: Future[Container]) -> None:
+class _GivenUp(SandboxUnavailable):
+    """Nobody waits for the container any more; it has been removed."""
+
+    def __init__(self) -> None:
+        super().__init__("the sandbox was given up while it was made", remedy="open another one")
+
+
+async def _ended(making: asyncio.Future[Container]) -> None:
     with contextlib.suppress(SandboxUnavailable):  # nobody waits for its reason any more
-        made = await asyncio.shield(asyncio.wrap_future(making))
-        await made.end()
+        await (await asyncio.shield(making)).end()
 
 
 def _attach(api: Any, name: str) -> int:
     """Return a socket handle of our own on the container's three streams."""
     stream = api.attach_socket(name, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+    answer = getattr(stream, "_response", None)
     try:
         return os.dup(stream.fileno())
     finally:
-        stream.close()
+        (answer or stream).close()  # closing the stream alone leaves its socket to the garbage collector
 
 
 def remove(engine: Engine, name: str) -> bool:

@@ -22,11 +22,12 @@ from bat_core.sandboxes.docker.layer import Layer
 from bat_core.sandboxes.hostpython import VENV, host_python
 
 TOOLS = """
-sh bash dash env true false test [ echo printf cat head tail tee wc sort uniq cut tr seq yes ls cp mv rm ln mkdir rmdir
-mkfifo touch chmod chown stat du df dd truncate readlink realpath basename dirname pwd date sleep timeout nproc id whoami
-uname hostname expr od md5sum sha1sum sha256sum base64 split paste join comm diff cmp patch grep egrep fgrep sed awk
-mawk gawk find xargs tar gzip gunzip zcat bzip2 xz file which kill ps setsid nice nohup mktemp install sync tac nl fold
-""".split()
+sh bash dash env true false test [ echo printf cat head tail tee wc sort uniq cut tr seq yes ls cp mv rm ln mkdir
+rmdir mkfifo touch chmod chown stat du df dd truncate readlink realpath basename dirname pwd date sleep timeout nproc
+id whoami uname hostname expr od md5sum sha1sum sha256sum base64 split paste join comm diff cmp patch grep egrep fgrep
+sed awk mawk gawk find xargs tar gzip gunzip zcat bzip2 xz file which kill ps setsid nice nohup mktemp install sync tac
+nl fold
+"""
 _LEFT_OUT = frozenset(
     {"__pycache__", "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"}
 )
@@ -91,7 +92,7 @@ def _interpreter(layer: Layer) -> Iterator[Path]:
 
 
 def _tools(layer: Layer) -> Iterator[Path]:
-    for name in TOOLS:
+    for name in TOOLS.split():
         found = shutil.which(name, path="/usr/bin:/bin")
         if found:
             layer.file(f"/usr/bin/{name}", Path(found).resolve(), executable=True)

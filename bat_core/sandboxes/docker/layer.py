@@ -6,9 +6,10 @@ import hashlib
 import io
 import os
 import tarfile
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from bat_core.sandboxes.docker.bytecode import compiled
 
@@ -21,11 +22,19 @@ class _Item:
     mode: int = 0o644
 
 
+class Tar(NamedTuple):
+    """A written tar and `sha256:<hex>` of it."""
+
+    stream: IO[bytes]
+    digest: str
+
+
 @dataclass
 class Layer:
     """Paths of an image and where their content comes from; the first to claim a path keeps it."""
 
     items: dict[str, _Item] = field(default_factory=dict)
+    _tar: Tar | None = None
 
     def folder(self, path: str, mode: int = 0o755) -> None:
         """Add a folder, with those above it."""
@@ -61,8 +70,14 @@ class Layer:
             lines.append(f"{path}\0{item.kind}\0{item.source}\0{item.data!r}\0{item.mode}\0{stamp}\n")
         return "".join(lines)
 
-    def write(self, stream: IO[bytes]) -> str:
-        """Write the tar, byte code of Python sources included; return `sha256:<hex>` of it."""
+    def tar(self) -> Tar:
+        """Return the layer's tar, byte code of Python sources included; it is written once."""
+        if self._tar is None:
+            stream = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the layer
+            self._tar = Tar(stream, self._write(stream))
+        return self._tar
+
+    def _write(self, stream: IO[bytes]) -> str:
         sink = _Hashing(stream)
         sources = {path: item.source for path, item in self.items.items() if path.endswith(".py") and item.source}
         with tarfile.open(fileobj=sink, mode="w|", format=tarfile.GNU_FORMAT) as tar:

@@ -9,6 +9,7 @@ from bat_core.model.sandbox import Limits, SandboxSpec
 from bat_core.sandboxes.ceiling import memory_ceiling
 from bat_core.sandboxes.docker.container import OWNER
 from bat_core.sandboxes.docker.profile import profile
+from bat_core.sandboxes.hostpython import bare_environment
 from bat_core.sandboxes.owner import this_process
 
 USER = 61042  # no login of a host has it, and a remapped range of 65536 users does
@@ -49,6 +50,7 @@ def container_options(
         "image": image,
         "command": command,
         "host_config": host,
+        "environment": bare_environment("/usr/local/bin:/usr/bin:/bin", "/workspace"),
         "user": f"{USER}:{USER}",
         "hostname": "sandbox",
         "working_dir": "/",

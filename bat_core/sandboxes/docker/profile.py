@@ -24,8 +24,8 @@ getresuid getrlimit getrusage getsid getsockname getsockopt gettid gettimeofday 
 inotify_init inotify_init1 inotify_rm_watch io_cancel io_destroy io_getevents io_pgetevents io_setup io_submit
 ioprio_get ioprio_set kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lchown lgetxattr link
 linkat listen listxattr llistxattr lremovexattr lseek lsetxattr lstat madvise membarrier mincore mkdir mkdirat mknod
-mknodat mlock mlock2 mlockall mmap mprotect mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-mremap msync munlock munlockall munmap nanosleep newfstatat open openat openat2 pause pidfd_open pidfd_send_signal
+mknodat mlock mlock2 mlockall mmap mprotect mremap msync munlock munlockall munmap nanosleep
+newfstatat open openat openat2 pause pidfd_open pidfd_send_signal
 pipe pipe2 pkey_alloc pkey_free pkey_mprotect poll ppoll prctl pread64 preadv preadv2 prlimit64 process_mrelease
 pselect6 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv recvfrom recvmmsg recvmsg
 remap_file_pages removexattr rename renameat renameat2 restart_syscall riscv_flush_icache rmdir rseq rt_sigaction
@@ -58,18 +58,29 @@ def profile(machine: str | None = None) -> str:
         _allow(["ioctl"], _argument(1, _TIOCSTI, "SCMP_CMP_NE")),
     ]
     for call in ("socket", "socketpair"):
-        rules += [_allow([call], _argument(0, family, "SCMP_CMP_EQ")) for family in _FAMILIES]
-        rules.append(_allow([call], _argument(0, _NETLINK, "SCMP_CMP_EQ"), _argument(2, 0, "SCMP_CMP_EQ")))
+        rules += _sockets(call)
     whole: dict[str, Any] = {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": errno.EPERM, "syscalls": rules}
     return json.dumps(whole | ({"architectures": [known]} if known else {}))
+
+
+def _sockets(call: str) -> list[dict[str, Any]]:
+    """Allow the ordinary families and netlink's routes; the others look as if the kernel hadn't got them."""
+    netlink = _argument(0, _NETLINK, "SCMP_CMP_EQ")
+    allowed = [_allow([call], _argument(0, family, "SCMP_CMP_EQ")) for family in _FAMILIES]
+    allowed.append(_allow([call], netlink, _argument(2, 0, "SCMP_CMP_EQ")))
+    refused = [family for family in range(_NETLINK) if family not in _FAMILIES]
+    others: list[tuple[dict[str, Any], ...]] = [(_argument(0, family, "SCMP_CMP_EQ"),) for family in refused]
+    others += [(_argument(0, _NETLINK, "SCMP_CMP_GT"),), (netlink, _argument(2, 0, "SCMP_CMP_NE"))]
+    return allowed + [_refuse((call,), errno.EAFNOSUPPORT, *arguments) for arguments in others]
 
 
 def _allow(names: list[str], *arguments: dict[str, Any]) -> dict[str, Any]:
     return {"names": names, "action": "SCMP_ACT_ALLOW"} | ({"args": list(arguments)} if arguments else {})
 
 
-def _refuse(names: tuple[str, ...], number: int) -> dict[str, Any]:
-    return {"names": list(names), "action": "SCMP_ACT_ERRNO", "errnoRet": number}
+def _refuse(names: tuple[str, ...], number: int, *arguments: dict[str, Any]) -> dict[str, Any]:
+    refused = {"names": list(names), "action": "SCMP_ACT_ERRNO", "errnoRet": number}
+    return refused | ({"args": list(arguments)} if arguments else {})
 
 
 def _argument(index: int, value: int, operator: str, second: int = 0) -> dict[str, Any]:

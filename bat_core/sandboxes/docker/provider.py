@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,14 +38,15 @@ class DockerProvider(AgentProvider):
 
     name: ClassVar[str] = "docker"
     runtimes: ClassVar[bool] = True
+    limits_cpus: ClassVar[bool] = True
 
     def __init__(self, store: Path, runtime: str | None = None) -> None:
         super().__init__(store)
         self.runtime = runtime or None
         self.engine = Engine()
         self._found: Capabilities | None = None
-        self._images: dict[tuple[Any, ...], str] = {}
-        self._building = asyncio.Lock()
+        self._images: dict[tuple[Any, ...], Future[str]] = {}
+        self._systems: dict[tuple[str, ...], Layer] = {}
 
     @property
     def guarantees(self) -> frozenset[Guarantee]:
@@ -52,7 +54,7 @@ class DockerProvider(AgentProvider):
         if self._found is not None:
             return self._found.guarantees
         hard = DEFAULT_GUARANTEES | {Guarantee.MEM_TOTAL, Guarantee.INODES}
-        return hard | {Guarantee.KERNEL} if self.runtime else hard
+        return hard | {Guarantee.KERNEL} if self.runtime else hard  # whether it has one is for the canary to find
 
     async def probe(self) -> Capabilities:
         """Run a real container and try what it must not allow; the answer is remembered."""
@@ -82,11 +84,17 @@ class DockerProvider(AgentProvider):
     async def image(self, spec: SandboxSpec) -> str:
         """Return the image of `spec`, which is built if the engine hasn't got it. Raises `SandboxUnavailable`."""
         key = (spec.image, spec.preload, spec.toolbelt)
-        async with self._building:
-            if key not in self._images:
-                work = self._given if spec.image else self._own
-                self._images[key] = await self.engine.call(lambda: work(spec))
-        return self._images[key]
+        if key not in self._images:
+            work = self._given if spec.image else self._own
+            self._images[key] = self.engine.submit(lambda: work(spec))
+        being_made = self._images[key]
+        found = ""
+        try:
+            found = await asyncio.shield(asyncio.wrap_future(being_made))
+        finally:
+            if not found and being_made.done():
+                self._images.pop(key, None)  # the next one tries again
+        return found
 
     async def build(self, spec: SandboxSpec) -> str:
         """Build the image of `spec` anew and return its id, which depends on its content alone."""
@@ -94,8 +102,8 @@ class DockerProvider(AgentProvider):
             raise CapabilityError(
                 f"the domain names the image {spec.image!r} itself", remedy=f"docker pull {spec.image}"
             )
-        layers = await self.engine.call(lambda: _layers(spec))
-        return await self.engine.call(lambda: self._load(layers))
+        self._systems.clear()
+        return await self.engine.call(lambda: self._load(self._layers(spec)))
 
     async def reap(self) -> Sequence[str]:
         """Remove the containers of processes that are no more, and nothing else."""
@@ -104,6 +112,7 @@ class DockerProvider(AgentProvider):
     async def aclose(self) -> None:
         """Stop all sandboxes of this provider."""
         await super().aclose()
+        self._systems.clear()
         self.engine.close()
 
     def _given(self, spec: SandboxSpec) -> str:
@@ -115,7 +124,7 @@ class DockerProvider(AgentProvider):
         return str(spec.image)
 
     def _own(self, spec: SandboxSpec) -> str:
-        layers = _layers(spec)
+        layers = self._layers(spec)
         tag = f"{REPOSITORY}:{fingerprint(layers)}"
         if not with_api(self.engine, lambda api: api.images(name=tag)):
             self._load(layers)
@@ -129,6 +138,12 @@ class DockerProvider(AgentProvider):
             with_api(self.engine, lambda api: list(api.load_image(archive)))
         return written.id
 
+    def _layers(self, spec: SandboxSpec) -> list[Layer]:
+        if spec.preload not in self._systems:
+            self._systems[spec.preload] = system_layer(spec.preload, USER)
+        system = self._systems[spec.preload]
+        return [system, toolbelt_layer(Path(spec.toolbelt))] if spec.toolbelt else [system]
+
     def _reap(self) -> list[str]:
         api = self.engine.api()
         try:
@@ -137,11 +152,6 @@ class DockerProvider(AgentProvider):
             return []
         dead = [one["Id"] for one in found if _orphaned(one.get("Labels") or {})]
         return [name for name in dead if remove(self.engine, name)]
-
-
-def _layers(spec: SandboxSpec) -> list[Layer]:
-    layers = [system_layer(spec.preload, USER)]
-    return [*layers, toolbelt_layer(Path(spec.toolbelt))] if spec.toolbelt else layers
 
 
 def _orphaned(labels: Mapping[str, str]) -> bool:
