@@ -68,11 +68,12 @@ def supported(machine: str | None = None) -> bool:
     return (machine or platform.machine()) in _MACHINES
 
 
-def program(machine: str | None = None) -> bytes:
+def program(machine: str | None = None, *, sockets: bool = True) -> bytes:
     """Return the filter as an array of `struct sock_filter`, as `bwrap --seccomp` takes it.
 
     Args:
         machine: `x86_64` or `aarch64`; the running one by default. Raises `KeyError` for others.
+        sockets: Whether sockets of the ordinary families may be opened; connected pairs always may.
     """
     made = _MACHINES[machine or platform.machine()]
     code = [_op(_LD, _ARCH), _op(_JEQ, made.audit, 1, 0), _op(_RET, _KILL), _op(_LD, _NR)]
@@ -85,8 +86,8 @@ def program(machine: str | None = None) -> bytes:
                 code += [_op(_JEQ, call, 0, 1), _op(_RET, _ERRNO | number)]
     code += _arguments(made.clone, [_op(_LD, _ARG0), _op(_JSET, _NEW_NAMESPACES, 0, 1), _deny(errno.EPERM)])
     code += _arguments(made.ioctl, [_op(_LD, _ARG1), *_none_of((_TIOCSTI, _TIOCLINUX))])
-    for call in (made.socket, made.socketpair):
-        code += _arguments(call, _families())
+    code += _arguments(made.socket, _families() if sockets else [_deny(errno.EAFNOSUPPORT)])
+    code += _arguments(made.socketpair, _families())
     return b"".join([*code, _op(_RET, _ALLOW)])
 
 

@@ -26,6 +26,7 @@ from bat_core.sandboxes.bubblewrap import REMEDY, BubblewrapProvider, find_bwrap
 from bat_core.sandboxes.docker.container import OWNER
 from bat_core.sandboxes.docker.engine import Engine
 from bat_core.sandboxes.docker.provider import DockerProvider
+from bat_core.sandboxes.landlock import LandlockProvider
 from bat_core.sandboxes.owner import this_process
 from bat_core.sandboxes.provider import AgentProvider
 from bat_core.sandboxes.unsafe import UnsafeProcessProvider
@@ -34,6 +35,7 @@ T = TypeVar("T")
 BACKENDS: dict[str, type[AgentProvider]] = {
     "bubblewrap": BubblewrapProvider,
     "docker": DockerProvider,
+    "landlock": LandlockProvider,
     "unsafe-process": UnsafeProcessProvider,
 }
 STRONG = ("bubblewrap", "docker")
@@ -185,10 +187,14 @@ class Census:
             len([*Path("/proc/self/fd").iterdir()]),
             sum(not one.name.startswith("bat-docker") for one in threading.enumerate()),
             len(self.containers(provider)),
-            len(Path("/proc/self/mountinfo").read_text().splitlines()),
-            sum(1 for _ in Path("/sys/fs/cgroup").glob("**/bat-*")),
-            frozenset(path.name for path in Path(tempfile.gettempdir()).glob("bat-*") if "engine" not in path.name),
+            sum("/bat-" in line and "engine" not in line for line in _lines("/proc/self/mountinfo")),
+            sum(1 for _ in Path("/sys/fs/cgroup").glob(f"**/bat-*{os.getpid()}*")),
+            frozenset(path.name for path in Path(tempfile.gettempdir()).glob(f"bat-*{os.getpid()}*")),
         )
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text(errors="replace").splitlines()
 
 
 def _children() -> frozenset[int]:
