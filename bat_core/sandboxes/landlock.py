@@ -10,7 +10,6 @@ import base64
 import contextlib
 import functools
 import os
-import secrets
 import shutil
 import sys
 import tempfile
@@ -20,9 +19,10 @@ from typing import ClassVar
 
 from bat_core.errors import SandboxUnavailable
 from bat_core.model.sandbox import Capabilities, Guarantee, SandboxSpec
-from bat_core.sandboxes import seccomp, stepdown
+from bat_core.sandboxes import seccomp
 from bat_core.sandboxes.bundle import agent_program
 from bat_core.sandboxes.canary import examine
+from bat_core.sandboxes.descent import new_user, stepping_down
 from bat_core.sandboxes.hostpython import bare_environment, host_python
 from bat_core.sandboxes.inside.confine import landlock_version
 from bat_core.sandboxes.lifeline import Lifeline
@@ -32,7 +32,6 @@ from bat_core.sandboxes.provider import AgentProvider, Launch
 REMEDY = "use Docker or bubblewrap, or a kernel from 6.12 on that was built with Landlock"
 _PREFIX = "bat-landlock-"
 _SCOPES = 6  # the first version that keeps signals inside
-_FIRST_UID = 0x6000_0000
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/alternatives", "/etc/ld.so.cache")
 _ALWAYS = frozenset({Guarantee.NET, Guarantee.ENV, Guarantee.MEM_PROC, Guarantee.SYSCALLS, Guarantee.NO_SURVIVORS})
 # Landlock doesn't keep a process from changing the mode of its user's other files, and a limit on processes counts
@@ -84,7 +83,7 @@ class LandlockProvider(AgentProvider):
         """Start an agent in a temporary folder that goes with it."""
         if landlock_version() < 1:
             raise SandboxUnavailable("this kernel has no Landlock", remedy=REMEDY)
-        user = _FIRST_UID + secrets.randbelow(1 << 24) if os.geteuid() == 0 else os.geteuid()
+        user = new_user()
         with contextlib.ExitStack() as undo:
             top = _folder()
             undo.callback(shutil.rmtree, top, ignore_errors=True)
@@ -132,7 +131,7 @@ def _command(spec: SandboxSpec, user: int) -> list[str]:
     if os.geteuid() != 0:
         return argv
     folders = [*_python_folders(), *([os.path.realpath(spec.toolbelt)] if spec.toolbelt else [])]
-    return [sys.executable, "-I", "-S", stepdown.__file__, str(user), str(len(folders)), *folders, *argv]
+    return stepping_down(argv, user, folders)
 
 
 def _python_folders() -> list[str]:

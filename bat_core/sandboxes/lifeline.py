@@ -33,6 +33,9 @@ class Line(Protocol):
     def last_words(self) -> str:
         """Return what was said on standard error, on one line."""
 
+    def oom_kills(self) -> int:
+        """Return how many processes were killed for memory, as far as only the host can see it."""
+
     async def end(self) -> None:
         """Kill and wait until nothing is left. Goes on in the background when the caller is cancelled."""
 
@@ -51,6 +54,7 @@ class Lifeline:
         info: Reading end on which bubblewrap tells the first process's id; owned from here on.
         gentle: Ask by closing the pipes, and kill only a process that doesn't go: it has to clear up itself.
         finish: Called once after the process is gone.
+        oom_kills: Counts processes that were killed for memory.
     """
 
     def __init__(
@@ -64,10 +68,12 @@ class Lifeline:
         info: int = -1,
         gentle: bool = False,
         finish: Callable[[], None] | None = None,
+        oom_kills: Callable[[], int] | None = None,
     ) -> None:
         self._info = info
         self._gentle = gentle
         self._finish = finish
+        self.oom_kills = oom_kills or (lambda: 0)
         self._ending: asyncio.Task[None] | None = None
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end of the process
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -50,6 +51,7 @@ class AgentSandbox(Sandbox):
         self._mapped = mapped or (lambda text: text)
         self._lock = asyncio.Lock()
         self._opened = time.monotonic()
+        self._oom_kills = 0
 
     @property
     def alive(self) -> bool:
@@ -149,7 +151,14 @@ class AgentSandbox(Sandbox):
         header, output = await self._ask(op, body, wait=limit + _GRACE_S, timeout=limit, **fields)
         split = header.pop("split")
         header.pop("ok")
+        if header["status"] == "killed" and header["rc"] == -signal.SIGKILL and self._out_of_memory():
+            header |= {"status": "oom", "rc": None}
         return ExecResult(stdout=bytes(output[:split]), stderr=bytes(output[split:]), **header)
+
+    def _out_of_memory(self) -> bool:
+        """Whether a process was killed for memory since this was asked last."""
+        before, self._oom_kills = self._oom_kills, self._lifeline.oom_kills()
+        return self._oom_kills > before
 
     async def _ask(self, op: str, body: bytes = b"", *, wait: float = _GRACE_S, **fields: Any) -> Frame:
         """Call and turn a refusal into the exception it stands for."""

@@ -15,6 +15,7 @@ import pytest
 
 from bat_core.errors import CapabilityError
 from bat_core.model.sandbox import Guarantee, SandboxSpec
+from bat_core.sandboxes import cgroup
 from bat_core.sandboxes.bubblewrap import BubblewrapProvider
 from bat_core.sandboxes.unsafe import UnsafeProcessProvider
 
@@ -83,7 +84,10 @@ def test_the_canary_finds_a_sound_sandbox(bubblewrap: BubblewrapProvider) -> Non
     found = asyncio.run(bubblewrap.probe())
     assert found.works and found.detail == ""
     assert {Guarantee.NET, Guarantee.FS, Guarantee.SYSCALLS, Guarantee.NO_SURVIVORS} <= found.guarantees
-    assert not {Guarantee.KERNEL, Guarantee.MEM_TOTAL, Guarantee.INODES} & found.guarantees
+    hard = {Guarantee.MEM_TOTAL, Guarantee.INODES} & found.guarantees
+    assert Guarantee.KERNEL not in found.guarantees
+    assert not hard if os.geteuid() != 0 else Guarantee.INODES in hard
+    assert (Guarantee.MEM_TOTAL in hard) == cgroup.available()
 
 
 def test_the_canary_notices_holes(bubblewrap: BubblewrapProvider, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,10 @@ class Container:
         lines = self.channel.said.decode(errors="replace").splitlines()[-3:]
         return " | ".join(line.strip() for line in lines if line.strip())
 
+    def oom_kills(self) -> int:
+        """Return 0: the agent in a container sees for itself."""
+        return 0
+
     async def end(self) -> None:
         """Remove it and wait until it is gone. Goes on in its thread when the caller is cancelled."""
         if self._removal is None:

@@ -59,6 +59,14 @@ DIRECT: dict[str, tuple[str, Arguments]] = {
     "kernel_surface": ("kernel_surface", lambda b: {}),
     "seccomp_mode": ("seccomp_mode", lambda b: {}),
 }
+THROUGH_LANDLOCK = {"dev_shm", "disk_fill", "inode_bomb", "kernel_info"}
+UNSEEN_BY_LANDLOCK = {
+    "env_secret",
+    "proc_leak",
+    "setuid_root",
+    "caps",
+    "seccomp_mode",
+}  # they read /proc, which is shut
 THROUGH_WITHOUT = (
     "host_file_read", "host_rootonly_read", "grader_private_read", "host_etc", "env_secret", "proc_leak",
     "kernel_info", "net_loopback", "unix_sockets", "ipc_shm", "dev_shm", "userns", "ptrace_kill", "seccomp_mode",
@@ -80,6 +88,31 @@ def test_an_abuse_is_stopped(isolated: Inside, bait: Any, tools: Any, limits: An
 
     isolated(body, limits=limits)
     assert "tampered" not in Path(bait.grader).read_text()
+
+
+@pytest.mark.parametrize("name", sorted(set(DIRECT) - UNSEEN_BY_LANDLOCK - THROUGH_LANDLOCK))
+def test_landlock_stops_most(insides: Any, bait: Any, tools: Any, limits: Any, name: str) -> None:
+    probe, verdict = tools
+    function, arguments = DIRECT[name]
+
+    async def body(box: Sandbox) -> None:
+        reached, detail = verdict(await probe(box, function, **arguments(bait)))
+        assert not reached, detail
+
+    insides["landlock"](body, limits=limits)
+
+
+@pytest.mark.parametrize("name", sorted(THROUGH_LANDLOCK))
+def test_what_landlock_lets_through_is_what_it_does_not_guarantee(
+    insides: Any, bait: Any, tools: Any, limits: Any, name: str
+) -> None:
+    probe, verdict = tools
+    function, arguments = DIRECT[name]
+
+    async def body(box: Sandbox) -> None:
+        assert verdict(await probe(box, function, **arguments(bait)))[0]
+
+    insides["landlock"](body, limits=limits)
 
 
 @pytest.mark.parametrize("name", THROUGH_WITHOUT)
