@@ -189,7 +189,7 @@ def _own_folders(program: Path) -> list[str]:
 def _places(spec: SandboxSpec) -> list[Place]:
     limits = spec.limits
     shared = max(1 << 20, limits.disk // 4)
-    files = limits.inodes + 2
+    files = limits.inodes  # the folder itself counts, too
     return [Place("workspace", limits.disk, files), Place("tmp", limits.disk, files), Place("shm", shared, files)]
 
 

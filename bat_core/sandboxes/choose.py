@@ -10,7 +10,7 @@ from loguru import logger
 
 from bat_core.errors import CapabilityError, ConfigError, SandboxUnavailable
 from bat_core.hooks.sandbox import SandboxProvider
-from bat_core.model.sandbox import Capabilities, Guarantee, SandboxSpec
+from bat_core.model.sandbox import DEFAULT_GUARANTEES, Capabilities, Guarantee, SandboxSpec
 
 _ORDER = ("docker", "bubblewrap", "landlock")
 _UNSAFE = "unsafe-process"
@@ -24,6 +24,7 @@ class Choice(NamedTuple):
     """A working provider and, in one line, what it lacks and why others were passed over."""
 
     provider: SandboxProvider
+    lacks: frozenset[Guarantee]
     said: str
 
 
@@ -32,9 +33,9 @@ async def choose(
 ) -> SandboxProvider:
     """Return a working provider, rid of what dead owners left; see `chosen`."""
     choice = await chosen(name, candidates, store, spec, runtime)
-    logger.info("{}", choice.said)
-    for one in await choice.provider.reap():
-        logger.info("removed a sandbox that its dead owner left: {}", one)
+    if name == "auto" and choice.lacks & DEFAULT_GUARANTEES:
+        logger.warning("{}", choice.said)
+    await choice.provider.reap()
     return choice.provider
 
 
@@ -59,7 +60,8 @@ async def chosen(
         provider = _made(candidates[one], store, runtime)
         found = await provider.probe()
         if found.works and spec.require <= found.guarantees:
-            return Choice(provider, _account(found, reasons))
+            lacks = frozenset(Guarantee) - found.guarantees
+            return Choice(provider, lacks, _account(found, lacks, reasons))
         await provider.aclose()
         if found.works and name != "auto":
             raise CapabilityError(_short_of(found, spec), remedy=_less(name))
@@ -87,10 +89,9 @@ def _made(provider: type[SandboxProvider], store: Path, runtime: str) -> Sandbox
     return provider(store, **options)  # type: ignore[call-arg]  # the hook's documentation promises it
 
 
-def _account(found: Capabilities, reasons: list[str]) -> str:
-    lacks = ", ".join(sorted(set(Guarantee) - found.guarantees)) or "nothing"
+def _account(found: Capabilities, lacks: frozenset[Guarantee], reasons: list[str]) -> str:
     passed = f"; passed over: {'; '.join(reasons)}" if reasons else ""
-    return f"sandboxes: {found.provider}, which does not guarantee {lacks}{passed}"
+    return f"sandboxes: {found.provider}, which does not guarantee {', '.join(sorted(lacks)) or 'nothing'}{passed}"
 
 
 def _brief(found: Capabilities) -> str:

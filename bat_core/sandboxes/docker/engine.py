@@ -75,7 +75,12 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def brief(error: BaseException) -> str:
-    """Return the engine's own words on one line."""
+    """Return the engine's own words on one line, or what the operating system said when it could not be asked."""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.strerror:
+            return inner.strerror
+        inner = inner.__cause__ or inner.__context__
     said = getattr(error, "explanation", None) or str(error) or type(error).__name__
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     return " ".join(text.split())[:300]

@@ -67,7 +67,7 @@ def labels() -> dict[str, str]:
 
 def _file_systems(limits: Limits) -> Mapping[str, str]:
     """Return the writable places, all in memory and limited, and a closed one: message queues would outlive a reset."""
-    own = f"rw,nosuid,nodev,nr_inodes={limits.inodes + 2},uid={USER},gid={USER}"
+    own = f"rw,nosuid,nodev,nr_inodes={limits.inodes},uid={USER},gid={USER}"
     shared = max(1 << 20, limits.disk // 4)
     return {
         "/workspace": f"{own},exec,size={limits.disk},mode=0755",
