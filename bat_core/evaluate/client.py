@@ -24,7 +24,9 @@ ERRORS = frozenset(name for name, value in vars(errors).items() if isinstance(va
 """The words for a failure that may cross: the names in our tree of errors."""
 LARGEST = 64 * 1024
 """Bytes of an answer; a Diagnosis is far smaller."""
-INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "BAT_PLUGINS")
+INHERITED = (
+    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "BAT_PLUGINS", "DOCKER_HOST",
+)  # fmt: skip
 
 
 class EvaluatorProcess:
