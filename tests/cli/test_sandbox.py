@@ -35,5 +35,8 @@ def test_who_has_no_images_says_so_in_one_line(capsys: pytest.CaptureFixture[str
     assert "bubblewrap has no images to build; use --provider docker" in err
 
 
-def test_nothing_is_reaped_where_nobody_died(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_reaped_where_nobody_died(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert run(capsys, "reap", "--provider", "landlock") == (0, "", "")
