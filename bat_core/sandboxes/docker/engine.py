@@ -23,6 +23,7 @@ class Engine:
     def __init__(self) -> None:
         self._client: Any = None
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="bat-docker")
+        self._begun: set[Future[Any]] = set()
 
     def api(self) -> Any:
         """Return the SDK's client. Raises `SandboxUnavailable` with the reason in one line."""
@@ -32,11 +33,20 @@ class Engine:
 
     def submit(self, work: Callable[[], T]) -> Future[T]:
         """Begin `work` in a thread; once begun nothing cancels it."""
-        return self._threads.submit(work)
+        future = self._threads.submit(work)
+        self._begun.add(future)
+        future.add_done_callback(self._begun.discard)
+        return future
 
     async def call(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread. Cancelling the caller leaves it running."""
         return await asyncio.shield(asyncio.wrap_future(self.submit(work)))
+
+    async def settle(self) -> None:
+        """Wait until all that was begun is done, also what nobody waits for any more."""
+        begun = [asyncio.wrap_future(future) for future in list(self._begun)]
+        if begun:
+            await asyncio.shield(asyncio.gather(*begun, return_exceptions=True))
 
     def close(self) -> None:
         """Drop the connection; a later call makes another."""

@@ -112,6 +112,7 @@ class DockerProvider(AgentProvider):
     async def aclose(self) -> None:
         """Stop all sandboxes of this provider."""
         await super().aclose()
+        await self.engine.settle()
         self._systems.clear()
         self.engine.close()
 
