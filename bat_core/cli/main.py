@@ -19,6 +19,7 @@ COMMANDS = {
     "evaluate": ("bat_core.cli.evaluate:evaluate", "Evaluate a policy behind the firewall."),
     "verify": ("bat_core.cli.verify:verify", "Score rollouts from a file again, or compare verdicts with labels."),
     "report": ("bat_core.cli.report:report", "Write a run's web page."),
+    "sandbox": ("bat_core.cli.sandbox:app", "Build a domain's sandbox image, remove what dead runs left."),
     "plugins": ("bat_core.cli.plugins:app", "List installed plugins."),
     "config": ("bat_core.cli.config:app", "Show a configuration, or its schema."),
     "doctor": ("bat_core.cli.doctor:doctor", "Check what this machine can do."),

@@ -71,6 +71,7 @@ class SandboxConfig(Section):
     """Which backend runs untrusted code."""
 
     provider: str = "auto"
+    runtime: str = Field(default="", description="container runtime of the docker provider, such as runsc")
 
 
 class JudgeConfig(Section):

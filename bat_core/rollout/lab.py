@@ -30,6 +30,7 @@ class LabSpec(Value):
         domain: Name of the domain.
         store: Folder of the snapshot store.
         provider: Sandbox backend, or `auto`.
+        runtime: Container runtime of a provider that has such; empty for the engine's own.
         key: Hex key of the run's receipts.
         rollout: Harness and budgets.
         verify: How rollouts are judged.
@@ -38,6 +39,7 @@ class LabSpec(Value):
     domain: str
     store: str
     provider: str = "auto"
+    runtime: str = ""
     key: str = ""
     rollout: RolloutConfig = RolloutConfig()
     verify: VerifyConfig = VerifyConfig()
@@ -72,7 +74,7 @@ class Lab:
             wanted = self.spec.provider
             names = [f.qualified for f in registry.installed("sandboxes")] if wanted == "auto" else [wanted]
             found = {name.rpartition("/")[2]: registry.load("sandboxes", name) for name in names}
-            self._provider = await choose(self.spec.provider, found, Path(self.spec.store), spec)
+            self._provider = await choose(wanted, found, Path(self.spec.store), spec, self.spec.runtime)
             self._pool = SandboxPool(self._provider, spec, self.spec.rollout.live)
         return self._pool
 
