@@ -63,6 +63,7 @@ def small_config() -> Config:
 
     words = ["bank.workers=0", "sandbox.provider=bubblewrap", "evaluate.tasks=2", "evaluate.blind_tasks=2"]
     words += ["rollout.live=4", "rollout.turns=3", "rollout.stage_turns=2", "rollout.turn_tokens=24"]
+    words += ["bank.cheats=false"]
     return configuration("medimaging", "cpu", None, words).config
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bat_core.bank.produce import Admitted, Order, Produced, produce
-from bat_core.bank.store import Rejection, complete, write
-from bat_core.bank.sweep import sweep
+from bat_core.bank.balance import cells_of, missing, where
+from bat_core.bank.counts import DUPLICATE, cell_of
+from bat_core.bank.duplicates import Pool, prompt_of, prompt_text
+from bat_core.bank.produce import PRODUCE, Admitted, Produced
+from bat_core.bank.store import Content, complete, discard_after, part_of, read, read_prompts, write_part
+from bat_core.bank.sweep import hand_over, sweep
+from bat_core.bank.tables import Prompt, Rejection
+from bat_core.bank.trials import Trials
 from bat_core.errors import SynthesisError
 from bat_core.hooks.contract import StageContract
+from bat_core.hooks.domain import Domain
 from bat_core.hooks.executor import Executor
 from bat_core.leakage.client import Preflight
 from bat_core.model.base import JsonObject, digest_of
@@ -26,20 +33,23 @@ from bat_core.rollout.lab import LabSpec
 from bat_core.sandboxes.snapshots import SnapshotStore
 
 TEXT_LIMIT = 1 << 20
-PRODUCE = f"{produce.__module__}:{produce.__name__}"
+BATCH = 64
 
 
 @dataclass
 class Builder:
-    """Builds a bank in a folder; tasks that were solved before an interruption are not solved again.
+    """Builds a generation of a bank; tasks that were solved before an interruption are not solved again.
 
     Attributes:
         folder: The bank's folder.
-        lab: How tasks are solved.
+        lab: How tasks are solved; its store is the bank's.
         executor: Where.
         preflight: The leakage checker; nothing enters unchecked.
-        progress: Called with (done, total) tasks.
-        found: Whether the bank was there already.
+        progress: Called with (done, total) tasks; may raise to end the work, which goes on the next time.
+        generation: Which one; later ones are made from more tasks and added.
+        similar: Similarity of prompts from which a task is a near-copy.
+        proofs: Folder of proofs that no cheat pays; None tries none.
+        found: Whether the generation was there already.
     """
 
     folder: Path
@@ -47,17 +57,30 @@ class Builder:
     executor: Executor
     preflight: Preflight
     progress: Callable[[int, int], None] = lambda done, total: None
+    generation: int = 1
+    similar: float = 0.8
+    proofs: Path | None = None
     rejected: list[Rejection] = field(default_factory=list)
     found: bool = False
 
+    def __post_init__(self) -> None:
+        self._domain: Domain = load_domain(self.lab.domain)
+        self._part = Path(part_of(self.folder, self.generation))
+        self._why: dict[str, str] = {}
+        self._prompts: list[Prompt] = []
+        self._store = self.lab.store
+        if self.generation > 1:  # rollouts use the bank's own store meanwhile, which nobody may sweep then
+            self.lab = self.lab.model_copy(update={"store": str(self._part.resolve() / "snapshots")})
+
     def build(self, contract: StageContract, tasks: Sequence[Task]) -> BankReport:
-        """Check, solve and admit `tasks`, then write the bank; one that is complete already stays as it is.
+        """Check, solve and admit `tasks`, then write the generation; one that is complete already stays as it is.
 
         Raises:
             SynthesisError: If nothing at all could be admitted.
         """
-        request = self._request(tasks)
-        if (standing := complete(self.folder, request)) is not None:
+        before = read(self.folder, self.generation - 1).report if self.generation > 1 else None
+        request = self._request(tasks, before)
+        if (standing := complete(self.folder, request, self.generation)) is not None:
             self.found = True
             self._forget_parts()
             return standing
@@ -73,77 +96,133 @@ class Builder:
             first = self.rejected[0].reason if self.rejected else "no states"
             remedy = "mend the tasks or the domain's expert and run again"
             raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy=remedy)
-        report = write(self.folder, states, slices, self.rejected, len(clean), request)
+        if self.generation == 1:
+            discard_after(self.folder, 1)  # what was added to another bank
+        else:
+            hand_over(Path(self.lab.store), Path(self._store))
+        report = write_part(self.folder, self.generation, self._content(tasks, clean, states, slices), request, before)
         self._forget_parts()
         return report
 
+    def _content(
+        self, tasks: Sequence[Task], clean: Sequence[Task], states: list[StageState], slices: list[Slice]
+    ) -> Content:
+        filled = Counter(cell_of(state.focus, state.task.track, state.stratum.value) for state in states)
+        whole = Counter(f"{one.task.track}/{where(self._domain, one.task)}" for one in states if one.is_e2e)
+        return Content(
+            states,
+            slices,
+            self.rejected,
+            len(clean),
+            self._prompts,
+            missing(self._domain, filled, tasks, self._why),
+            dict(sorted(whole.items())),
+            len(tasks),
+        )
+
     def _forget_parts(self) -> None:
         """Remove what was solved but not checked yet: a rejected sample stays nowhere."""
-        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+        shutil.rmtree(self._part / "parts", ignore_errors=True)
 
-    def _request(self, tasks: Sequence[Task]) -> str:
+    def _request(self, tasks: Sequence[Task], before: BankReport | None) -> str:
         """Return the digest of all that a bank depends on: tasks, code, limits, and what it was checked against."""
-        return digest_of([self._how(), self.preflight.digest, [digest_of(task) for task in tasks]])
+        how = [self._how(), self.preflight.digest, self.similar, before.digest if before else ""]
+        return digest_of([*how, [digest_of(task) for task in tasks]])
 
     def _how(self) -> JsonObject:
         """Return what the solution of a task depends on besides the task; where it is kept does not count."""
-        packages = ("bat_core", type(load_domain(self.lab.domain)).__module__)
+        packages = ("bat_core", type(self._domain).__module__)
         code = [package_digest(package) for package in packages]
         return {"code": code, "lab": self.lab.model_dump(mode="json", exclude={"store"})}
 
     def _clean_tasks(self, contract: StageContract, tasks: Sequence[Task]) -> list[Task]:
-        """Return the tasks that may be solved: everything that the sandbox would be given is checked first."""
-        answers = self.preflight.check((str(n), _visible(contract, task)) for n, task in enumerate(tasks))
+        """Return the tasks that may be solved: checked for leaks as the sandbox would show them, near-copies left out.
+
+        Copies are looked for among clean ones, in order, here and in all earlier generations.
+        """
+        known = read_prompts(self.folder, self.generation - 1) if self.generation > 1 else []
+        pool = Pool(self.similar, known)
+        shared = [path.read_text() for path in self._domain.skills().values()]
+        visible = (_visible(contract, task) for task in tasks)
         clean = []
-        for task, answer in zip(tasks, answers, strict=True):
-            if answer.verdict == "pass":
-                clean.append(task)
-            else:
-                self._reject("task", task.model_dump(mode="json"), answer)
+        for batch in _batches(zip(tasks, visible, strict=True)):
+            answers = self.preflight.check((str(n), value) for n, (_, value) in enumerate(batch))
+            for (task, value), answer in zip(batch, answers, strict=True):
+                if answer.verdict != "pass":
+                    self._reject("task", task.model_dump(mode="json"), answer, cells_of(self._domain, task))
+                elif self._is_fresh(pool, task, prompt_text(contract, task, value, shared)):
+                    clean.append(task)
         return clean
 
+    def _is_fresh(self, pool: Pool, task: Task, text: str) -> bool:
+        prompt = prompt_of(task.id, text)
+        (copy,) = pool.fresh([prompt])
+        if not copy:
+            self._prompts.append(prompt)
+            return True
+        content = digest_of(task.model_dump(mode="json"))
+        self.rejected.append(Rejection(content, "duplicate", DUPLICATE, reason=copy))
+        for cell in cells_of(self._domain, task):
+            self._why.setdefault(cell, f"a task was {copy}")
+        return False
+
     def _solve(self, tasks: Sequence[Task]) -> Iterator[Produced]:
-        """Yield in order of tasks; each result is kept on disk until the bank is complete."""
-        parts = self.folder / "parts"
+        """Yield in order of tasks; each result is kept on disk until the generation is complete."""
+        parts = self._part / "parts"
         parts.mkdir(parents=True, exist_ok=True)
         how = self._how()
-        paths = [parts / (digest_of([how, digest_of(task)])[7:27] + ".json") for task in tasks]
-        missing = [(t, p) for t, p in zip(tasks, paths, strict=True) if not p.exists()]
-        fresh = self.executor.map(PRODUCE, [Order(self.lab, task) for task, _ in missing])
-        for path in paths:
+        trial = Trials(self.proofs, digest_of(how), tasks)
+        orders = [trial.order(self.lab, task) for task in tasks]
+        paths = [
+            parts / (digest_of([how, one.cheats, one.sample, digest_of(one.task)])[7:27] + ".json") for one in orders
+        ]
+        missing = [order for order, path in zip(orders, paths, strict=True) if not path.exists()]
+        fresh = self.executor.map(PRODUCE, missing)
+        for order, path in zip(orders, paths, strict=True):
             if not path.exists():
                 _keep(path, next(fresh))
-            yield _kept(path)
+            yield trial.judged(order, _kept(path))
 
     def _take(self, produced: Produced, states: list[StageState], slices: list[Slice]) -> None:
         """Put what passes the preflight into the pools: a state with all of its slices, or nothing of it."""
-        refused = self.preflight.check((str(n), why) for n, why in enumerate(produced.refused))
-        for why, answer in zip(produced.refused, refused, strict=True):
-            reason = why if answer.verdict == "pass" else "the reason is not shown: it quotes what is held out"
-            self.rejected.append(Rejection(digest_of(why), "admission", "admission", reason=reason))
+        refused = self.preflight.check((str(n), one.reason) for n, one in enumerate(produced.refused))
+        for one, answer in zip(produced.refused, refused, strict=True):
+            reason = one.reason if answer.verdict == "pass" else "the reason is not shown: it quotes what is held out"
+            self._why.setdefault(one.cell, reason)
+            self.rejected.append(
+                Rejection(digest_of(one.reason), "admission", "admission", reason=reason, cell=one.cell)
+            )
         values = [_whole(admitted) for admitted in produced.admitted]
         answers = self.preflight.check((str(n), value) for n, value in enumerate(values))
         for admitted, value, answer in zip(produced.admitted, values, answers, strict=True):
+            state = admitted.state
             if answer.verdict == "pass":
-                states.append(admitted.state)
+                states.append(state)
                 slices += admitted.slices
             else:
-                self._reject("state", value, answer)
+                cell = cell_of(state.focus, state.task.track, state.stratum.value)
+                self._reject("state", value, answer, [cell])
 
-    def _reject(self, phase: str, value: Any, answer: Checked) -> None:
-        for finding in answer.findings:
-            self.rejected.append(
-                Rejection(
-                    digest_of(value),
-                    phase,
-                    finding.rule,
-                    finding.kind,
-                    finding.path,
-                    finding.start,
-                    finding.end,
-                    finding.reason,
-                )
-            )
+    def _reject(self, phase: str, value: Any, answer: Checked, cells: Sequence[str]) -> None:
+        cell = cells[0] if len(cells) == 1 else ""
+        for found in answer.findings:
+            offsets = (found.start, found.end)
+            row = Rejection(digest_of(value), phase, found.rule, found.kind, found.path, *offsets, found.reason, cell)
+            self.rejected.append(row)
+            for one in cells:
+                self._why.setdefault(one, f"the preflight's rule {found.rule} rejected it")
+
+
+def _batches(tasks: Iterable[tuple[Task, JsonObject]]) -> Iterator[list[tuple[Task, JsonObject]]]:
+    """Yield tasks with what they show, few at a time: workspaces are large."""
+    waiting: list[tuple[Task, JsonObject]] = []
+    for one in tasks:
+        waiting.append(one)
+        if len(waiting) == BATCH:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
 
 
 def _visible(contract: StageContract, task: Task) -> dict[str, Any]:
@@ -173,27 +252,3 @@ def _kept(path: Path) -> Produced:
         return Produced.model_validate_json(path.read_text())
     except ValueError as error:
         raise SynthesisError(f"{path} is damaged", remedy=f"remove {path.parent} and run again") from error
-
-
-def read_tasks(path: Path) -> list[Task]:
-    """Read tasks from a JSONL file, one a line.
-
-    Raises:
-        SynthesisError: For a line that is not a task, naming file and line.
-    """
-    tasks = []
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SynthesisError(f"can't read {path}: {error}", remedy="check --tasks") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            tasks.append(Task.model_validate_json(line))
-        except ValueError as error:
-            first = str(error).splitlines()[-2].strip() if "\n" in str(error) else str(error)
-            raise SynthesisError(
-                f"{path}:{number} is not a task: {first}", remedy="see `bat bank build --help`"
-            ) from error
-    return tasks

@@ -14,8 +14,22 @@ SHARE = {Stratum.SUCCESS: 1, Stratum.RECOVERY: 2, Stratum.FAILURE: 2}
 """A success task fills five success states, a faulty one fills one state of its stratum."""
 
 
-def requests(contract: StageContract, tasks: int, seed: int) -> list[SynthesisRequest]:
-    """Return `tasks` single-task requests, cycling through all cells."""
+def requests(contract: StageContract, tasks: int, seed: int, start: int = 0) -> list[SynthesisRequest]:
+    """Return `tasks` single-task requests, cycling through all cells; the first `start` of them are left out."""
+    cells = _cycle(contract)
+    return [
+        SynthesisRequest(track=track, stratum=stratum, stage=stage, count=1, seed=_seed(seed, n))
+        for n, (track, stratum, stage) in enumerate(islice(cycle(cells), start + tasks))
+        if n >= start
+    ]
+
+
+def enough(contract: StageContract) -> int:
+    """Return how many tasks reach every cell."""
+    return len(_cycle(contract))
+
+
+def _cycle(contract: StageContract) -> list[tuple[str, Stratum, str | None]]:
     stages = [stage.id for stage in contract.stages()]
     cells: list[tuple[str, Stratum, str | None]] = []
     for stage in stages:
@@ -25,10 +39,7 @@ def requests(contract: StageContract, tasks: int, seed: int) -> list[SynthesisRe
                 if stratum is Stratum.SUCCESS and stages.index(stage) % 2:
                     continue
                 cells += [(track, stratum, where)] * share
-    return [
-        SynthesisRequest(track=track, stratum=stratum, stage=stage, count=1, seed=_seed(seed, n))
-        for n, (track, stratum, stage) in enumerate(islice(cycle(cells), tasks))
-    ]
+    return cells
 
 
 def _seed(seed: int, n: int) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bat_core.bank.admit import refusal
+from bat_core.bank.cheating import cheat_that_pays, stage_cheat_that_pays
+from bat_core.bank.counts import cell_of
 from bat_core.bank.slices import slices
 from bat_core.bank.states import cut
 from bat_core.bank.trajectory import solve
@@ -18,13 +20,25 @@ from bat_core.model.task import Stratum, Task
 from bat_core.model.training import Slice
 from bat_core.rollout.lab import Lab, LabSpec, lab_for
 
+SAMPLE = 0.02
+"""Share of states against which cheats are tried whatever was proven before."""
+
 
 @dataclass(frozen=True)
 class Order:
-    """Solve one task."""
+    """Solve one task.
+
+    Attributes:
+        lab: Where.
+        task: The task.
+        cheats: Whether every known cheat is tried on the whole task.
+        sample: Share of its states on which the cheats' acts of that stage are tried.
+    """
 
     lab: LabSpec
     task: Task
+    cheats: bool = False
+    sample: float = 0.0
 
 
 class Admitted(Value):
@@ -34,38 +48,62 @@ class Admitted(Value):
     slices: tuple[Slice, ...]
 
 
+class Refused(Value):
+    """Why a state may not enter, and the cell that lacks it now; no cell if nothing was cut."""
+
+    reason: str
+    cell: str = ""
+
+
 class Produced(Value):
-    """What came of a task: what was admitted, and why the rest was not."""
+    """What came of a task: what was admitted, why the rest was not, and how often cheats were tried in vain."""
 
     admitted: tuple[Admitted, ...] = ()
-    refused: tuple[str, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    paying: str = ""
+    tried: int = 0
 
 
 def produce(order: Order) -> Produced:
     """Solve a task and return what of it may enter the bank."""
     lab = lab_for(order.lab)
     try:
-        return lab.run(_produce(lab, order.task))
+        return lab.run(_produce(lab, order))
     except SynthesisError as error:
-        return Produced(refused=(str(error),))
+        return Produced(refused=(Refused(reason=str(error)),))
 
 
-async def _produce(lab: Lab, task: Task) -> Produced:
+PRODUCE = f"{produce.__module__}:{produce.__name__}"
+
+
+async def _produce(lab: Lab, order: Order) -> Produced:
     """Cut the clean run; a failure task's own stage is cut from a run with failed attempts before it."""
+    task = order.task
     clean = await solve(lab, task, lab.domain.expert(task))
     cuts = [c for c in cut(lab, clean) if c.state.stratum is not Stratum.FAILURE or c.state.is_e2e]
     if task.stratum is Stratum.FAILURE:
         slips = random.Random(digest_of([task.id, "slips"]))
         tried = await solve(lab, task, lab.domain.expert(task, slips))
         cuts += [c for c in cut(lab, tried, e2e=False) if c.state.stratum is Stratum.FAILURE]
+    paying = await cheat_that_pays(lab, cuts[0], clean) if order.cheats else ""
     admitted, refused = [], []
     for one in cuts:
-        why = await refusal(lab, one)
+        why = paying or await refusal(lab, one)
+        if not why and sampled(one.state, order.sample):
+            why = await stage_cheat_that_pays(lab, one)
         if why:
-            refused.append(f"{one.state.focus} of a {task.track} task with {task.faults or 'no fault'}: {why}")
+            cell = cell_of(one.state.focus, task.track, one.state.stratum.value)
+            said = f"{one.state.focus} of a {task.track} task with {task.faults or 'no fault'}: {why}"
+            refused.append(Refused(reason=said, cell=cell))
         else:
             admitted.append(Admitted(state=one.state, slices=tuple(slices(lab, one))))
-    return Produced(admitted=tuple(admitted), refused=tuple(refused))
+    tries = int(order.cheats) + sum(sampled(one.state, order.sample) for one in cuts)
+    return Produced(admitted=tuple(admitted), refused=tuple(refused), paying=paying, tried=tries)
+
+
+def sampled(state: StageState, share: float) -> bool:
+    """Whether a state is in the seeded sample: this follows from its id, and so from the bank's seed."""
+    return int(digest_of(["cheats", state.id])[7:15], 16) < share * 2**32
 
 
 @dataclass(frozen=True)

@@ -22,3 +22,7 @@ class SelfInstruct(TaskSynthesizer):
     def synthesize(self, request: SynthesisRequest) -> Iterator[Task]:
         """Yield the domain's tasks for the request."""
         return self._offline.synthesize(request)
+
+    def close(self) -> None:
+        """Close the domain's synthesizer."""
+        self._offline.close()

@@ -11,6 +11,7 @@ from bat_core.rollout.lab import Lab
 
 def slices(lab: Lab, cut: Cut) -> Iterator[Slice]:
     """Yield one slice for each assistant turn of the expert's run from a state."""
+    source = cut.state.digest
     said = list(lab.harness.prompt(lab.contract, cut.state))
     for n, message in enumerate(cut.expert.messages):
         if message.role == "assistant":
@@ -20,5 +21,6 @@ def slices(lab: Lab, cut: Cut) -> Iterator[Slice]:
                 stage=cut.state.focus,
                 messages=tuple(said),
                 target=message,
+                source=source,
             )
         said.append(message)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
+from pathlib import Path
 
 from bat_core.model.state import StageState
 from bat_core.sandboxes.snapshots import SnapshotStore
@@ -19,3 +21,12 @@ def sweep(store: SnapshotStore, states: Iterable[StageState]) -> int:
     for path in gone:
         path.unlink()
     return len(gone)
+
+
+def hand_over(source: Path, target: Path) -> None:
+    """Move all workspaces of a swept store into another one, which may be in use: contents have their own names."""
+    for path in sorted(source.glob("*/*.tar")):
+        place = target / path.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(place)
+    shutil.rmtree(source, ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bat_core.bank.balance import stratum_in
 from bat_core.errors import SynthesisError
 from bat_core.hooks.actor import Act, Actor
 from bat_core.hooks.contract import StageContract
@@ -31,13 +32,14 @@ class Step:
 
 @dataclass
 class Trajectory:
-    """A finished run: opening messages, steps, and the sealed workspace at the end."""
+    """A finished run: opening messages, steps, and the sealed workspace at the end; `past` are receipts before it."""
 
     task: Task
     opening: tuple[Message, ...]
     steps: list[Step] = field(default_factory=list)
     final: SnapshotRef | None = None
     provider: str = ""
+    past: tuple[Receipt, ...] = ()
 
     def messages(self, until: int) -> tuple[Message, ...]:
         """Return opening and history before step `until`."""
@@ -65,8 +67,7 @@ def fault_stage(lab: Lab, task: Task) -> str | None:
 
 def stratum_at(lab: Lab, task: Task, stage: str) -> Stratum:
     """Return the stratum of `stage` in a task: that of the task where its faults show, else success."""
-    stages = {fault.id: fault.stage for fault in lab.domain.faults()}
-    return task.stratum if stage in {stages.get(fault) for fault in task.faults} else Stratum.SUCCESS
+    return stratum_in(lab.domain.faults(), task, stage)
 
 
 def rubrics_of(lab: Lab, task: Task) -> tuple[Rubric, ...]:
@@ -83,14 +84,24 @@ def opening(contract: StageContract, task: Task, rubrics: tuple[Rubric, ...]) ->
     )
 
 
-async def solve(lab: Lab, task: Task, actor: Actor) -> Trajectory:
+async def solve(lab: Lab, task: Task, actor: Actor, begun: Trajectory | None = None) -> Trajectory:
     """Let `actor` work through `task` in a fresh sandbox.
+
+    Args:
+        lab: Where.
+        task: The task.
+        actor: Who.
+        begun: A run whose steps are taken as done; its last workspace is where the actor begins.
 
     Raises:
         SynthesisError: If the actor does not come to an end.
     """
-    start = lab.store.put_files(lab.contract.workspace(task))
-    trajectory = Trajectory(task, opening(lab.contract, task, rubrics_of(lab, task)))
+    if begun is None:
+        start = lab.store.put_files(lab.contract.workspace(task))
+        trajectory = Trajectory(task, opening(lab.contract, task, rubrics_of(lab, task)))
+    else:
+        assert begun.final is not None, "a run goes on from a sealed workspace"
+        start, trajectory = begun.final, Trajectory(task, begun.opening, list(begun.steps), past=begun.past)
     pool = await lab.pool()
     sandbox = await pool.acquire(start)
     try:
@@ -103,8 +114,9 @@ async def solve(lab: Lab, task: Task, actor: Actor) -> Trajectory:
 
 
 async def _drive(lab: Lab, sandbox: Sandbox, actor: Actor, trajectory: Trajectory) -> None:
-    ledger = Ledger(lab.key, sandbox.provider)
-    history = list(trajectory.opening)
+    held = (*trajectory.past, *trajectory.receipts(len(trajectory.steps)))
+    ledger = Ledger(lab.key, sandbox.provider, held)
+    history = list(trajectory.messages(len(trajectory.steps)))
     stage = ""
     boundary = True
     while (act := actor.act(history)) is not None:

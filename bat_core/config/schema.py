@@ -34,11 +34,19 @@ class PolicyConfig(Section):
 
 
 class BankConfig(Section):
-    """Size of the Stage Bank and how it is filled."""
+    """Size of the Stage Bank and how it is filled.
+
+    `grow` tasks are added for each round after the first, while the round before trains; `ahead` says how many
+    generations may be made before they are needed.
+    """
 
     synthesizer: str = "self-instruct"
     tasks: int = Field(default=96, ge=2)
     workers: int = Field(default=2, ge=0)
+    grow: int = Field(default=0, ge=0, description="tasks a further generation; 0 keeps the bank as it is")
+    ahead: int = Field(default=1, ge=1, description="generations made in advance")
+    similar: float = Field(default=0.8, gt=0, le=2, description="similarity of near-copies; above 1 keeps all")
+    cheats: bool = Field(default=True, description="try the domain's known cheats before admission")
 
 
 class ColdstartConfig(Section):

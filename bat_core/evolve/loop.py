@@ -10,20 +10,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bat_core import registry
-from bat_core.bank.builder import Builder
-from bat_core.bank.plan import make_tasks, requests
-from bat_core.bank.store import Bank, read
+from bat_core.bank.store import Bank, discard_after, read
 from bat_core.config.load import Resolved
 from bat_core.curriculum.batches import batches
 from bat_core.errors import ConfigError, RunError
 from bat_core.evaluate.client import EvaluatorProcess
 from bat_core.evolve.base_policy import base_policy
 from bat_core.evolve.directory import RunDirectory, write_json
-from bat_core.evolve.preflight import open_preflight
+from bat_core.evolve.generations import build, tasks_of
+from bat_core.evolve.producer import Producer
 from bat_core.evolve.records import RoundRecorder
 from bat_core.evolve.settings import evaluator_settings, lab_spec, seed_of, trainer_settings
 from bat_core.evolve.summary import summarize
-from bat_core.executors import LocalExecutor
 from bat_core.hooks.curriculum import CurriculumPolicy
 from bat_core.hooks.domain import Suite
 from bat_core.hooks.trainer import PolicyTrainer, TrainJob
@@ -74,7 +72,8 @@ class Evolution:
         )
         self._check()
         run.bind({"configuration": self.info.config, "domain": self._plugins})
-        self._bank: Bank | None = None
+        self._banks: dict[int, Bank] = {}
+        self._producer: Producer | None = None
 
     def _check(self) -> None:
         for problem in self.trainer.check(self.settings):
@@ -86,6 +85,7 @@ class Evolution:
         with self._evaluator("heldout") as heldout, self._evaluator("blind") as blind:
             try:
                 self._build_bank()
+                self._producer = self._grow_aside()
                 coldstart = self._coldstart()
                 history = History(coldstart=self._evaluate(heldout, "coldstart", coldstart, None))
                 self._announce("coldstart", history.coldstart)
@@ -95,7 +95,10 @@ class Evolution:
                 best = policies[self._best_round(history)]
                 summary = self._finish(blind, history, coldstart, best)
             finally:
+                if self._producer is not None:
+                    self._producer.close()
                 close_labs()
+        discard_after(self.directory.bank, len(history.rounds) if self.config.bank.grow else 1)
         self._emit("bat_run_end", summary=summary)
         return summary
 
@@ -103,38 +106,59 @@ class Evolution:
 
     def _build_bank(self) -> None:
         def work() -> JsonObject:
-            synthesizer = registry.load("synthesizers", self.config.bank.synthesizer)(self.domain)
-            contract = self.domain.contract()
-            tasks = make_tasks(synthesizer, requests(contract, self.config.bank.tasks, seed_of(self.config, "bank")))
-            executor = LocalExecutor(self.config.bank.workers)
-            try:
-                with open_preflight(self.config, self.directory) as preflight:
-                    progress = lambda done, total: self._progress("bank", done, total, {})  # noqa: E731
-                    builder = Builder(self.directory.bank, self.lab, executor, preflight, progress)
-                    report = builder.build(contract, tasks)
-            finally:
-                executor.close()
-            return report.model_dump(mode="json")
+            progress = lambda done, total: self._progress("bank", done, total, {})  # noqa: E731
+            return self._generation(1, progress).model_dump(mode="json")
 
-        report = BankReport.model_validate(self.journal.once("bank", work))
+        self._built("bank", BankReport.model_validate(self.journal.once("bank", work)))
+
+    def _generation(self, number: int, progress: Callable[[int, int], None]) -> BankReport:
+        tasks = tasks_of(self.config, self.domain, number)
+        return build(self.config, self.directory, self.domain, tasks, progress, number)[0]
+
+    def _built(self, name: str, report: BankReport) -> None:
         self._emit("bat_bank_built", report=report)
-        self._announce("bank", report)
+        self._announce(name, report)
+
+    def _grow_aside(self) -> Producer | None:
+        """Start to make the generations of later rounds beside training."""
+        if not self.config.bank.grow:
+            return None
+        first = 2
+        while self.journal.get(f"bank:{first}") is not None:
+            first += 1
+        producer = Producer(self._generation, first, self.config.loop.rounds, self.config.bank.ahead)
+        producer.start()
+        return producer
+
+    def _wait_for_bank(self, number: int) -> None:
+        """Wait for the generation that a round draws from."""
+        if self._producer is None or number == 1:
+            return
+        producer = self._producer
+        work = lambda: producer.take(number).model_dump(mode="json")  # noqa: E731
+        self._built(f"bank of round {number}", BankReport.model_validate(self.journal.once(f"bank:{number}", work)))
 
     @property
     def bank(self) -> Bank:
-        """The bank, read once; every digest is verified, and it is the one that the journal names.
+        """The bank's first generation: what cold start and probe draw from."""
+        return self._bank_of(1)
+
+    def _bank_of(self, number: int) -> Bank:
+        """Return the bank as a round draws from it, read once; every digest is verified.
 
         Raises:
-            RunError: If it is another bank.
+            RunError: If it is not the one that the journal names.
         """
-        if self._bank is None:
-            self._bank = read(self.directory.bank)
-            named = (self.journal.get("bank") or {}).get("digest")
-            if self._bank.report.digest != named:
+        generation = number if self.config.bank.grow else 1
+        if generation not in self._banks:
+            found = read(self.directory.bank, generation)
+            named = (self.journal.get("bank" if generation == 1 else f"bank:{generation}") or {}).get("digest")
+            if found.report.digest != named:
                 raise RunError(
                     f"{self.directory.bank} is not the bank this run began with", remedy="choose another --run"
                 )
-        return self._bank
+            self._banks = {n: bank for n, bank in self._banks.items() if n == 1} | {generation: found}
+        return self._banks[generation]
 
     def _coldstart(self) -> PolicyRef:
         def work() -> JsonObject:
@@ -158,6 +182,7 @@ class Evolution:
 
     def _round(self, heldout: EvaluatorProcess, history: History, policies: dict[int, PolicyRef]) -> History:
         number = len(history.rounds) + 1
+        self._wait_for_bank(number)
         mixture = Mixture.model_validate(
             self.journal.once(
                 f"mixture:{number}", lambda: self.curriculum.prescribe(history, self.stages).model_dump(mode="json")
@@ -174,7 +199,10 @@ class Evolution:
         self._emit("bat_round_evaluated", diagnosis=diagnosis)
         signals = Signals(finite=result.finite, kl=result.kl, kl_k3=result.kl_k3, reward=result.reward_mean)
         decision = self._decide(number, history, diagnosis, signals)
-        record = RoundRecord(round=number, mixture=mixture, diagnosis=diagnosis, signals=signals, decision=decision)
+        bank = (self.journal.get(f"bank:{number}") or self.journal.get("bank") or {}).get("digest", "")
+        record = RoundRecord(
+            round=number, mixture=mixture, diagnosis=diagnosis, signals=signals, decision=decision, bank=bank
+        )
         self._announce("round", record)
         return History(coldstart=history.coldstart, rounds=(*history.rounds, record))
 
@@ -202,7 +230,10 @@ class Evolution:
                 reference=best,
                 probe=self._probe(),
                 batches=batches(
-                    mixture, self.bank.states, self.config.train.steps, seed_of(self.config, "batches", number)
+                    mixture,
+                    self._bank_of(number).states,
+                    self.config.train.steps,
+                    seed_of(self.config, "batches", number),
                 ),
                 progress=progress,
                 listen=listen,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bat_core.config.schema import Config
+from bat_core.evolve.base_policy import cache_folder
 from bat_core.evolve.directory import RunDirectory
 from bat_core.hooks.domain import Suite
 from bat_core.model.base import JsonObject, digest_of
@@ -50,6 +53,11 @@ def evaluator_settings(config: Config, run: RunDirectory, suite: Suite) -> JsonO
         "resamples": config.evaluate.resamples,
         "confidence": config.evaluate.confidence,
     }
+
+
+def proof_folder(config: Config) -> Path | None:
+    """Return where it is kept that no cheat pays, None if cheats are not to be tried."""
+    return cache_folder() / "proofs" if config.bank.cheats else None
 
 
 def seed_of(config: Config, *what: object) -> int:

@@ -33,3 +33,6 @@ class TaskSynthesizer(ABC):
     @abstractmethod
     def synthesize(self, request: SynthesisRequest) -> Iterator[Task]:
         """Yield exactly `request.count` tasks; the same request yields the same tasks."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go
+        """Let go of connections, and say what was spent. Idempotent."""

@@ -9,13 +9,14 @@ from bat_core.model.mixture import Mixture
 
 
 class RoundRecord(Value):
-    """One finished round."""
+    """One finished round; `bank` is the digest of the generation that it drew from."""
 
     round: int
     mixture: Mixture
     diagnosis: Diagnosis
     signals: Signals
     decision: Decision
+    bank: str = ""
 
 
 class History(Value):

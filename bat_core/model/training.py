@@ -21,6 +21,7 @@ class Slice(Value):
         stage: Stage in which the action falls.
         messages: History (system, user, assistant, tool).
         target: The expert's action, the only place where loss falls.
+        source: Digest of the state from which the expert acted.
     """
 
     id: str
@@ -28,6 +29,7 @@ class Slice(Value):
     stage: str
     messages: tuple[Message, ...]
     target: Message
+    source: str = ""
 
 
 class TrainStats(Value):

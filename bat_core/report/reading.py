@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bat_core.bank.store import read_manifest
+from bat_core.bank.store import report_of
 from bat_core.errors import RunError
 from bat_core.evolve.journal import Journal
 from bat_core.model.base import JsonObject
@@ -134,7 +134,7 @@ def _diagnosis(entries: Mapping[str, JsonObject], key: str) -> Diagnosis | None:
 
 def _bank(folder: Path, entry: JsonObject | None) -> BankReport | None:
     if (folder / "manifest.json").is_file():
-        return BankReport.model_validate(read_manifest(folder)["report"])
+        return report_of(folder)
     return None if entry is None else BankReport.model_validate(entry)
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from bat_core.bank.builder import PRODUCE, Builder, read_tasks
+from bat_core.bank.builder import Builder
+from bat_core.bank.given import read_tasks
 from bat_core.bank.plan import make_tasks, requests
-from bat_core.bank.produce import Admitted, Order
+from bat_core.bank.produce import PRODUCE, Admitted, Order, Refused
 from bat_core.bank.store import Bank, read, read_rejections
 from bat_core.config.schema import Config
 from bat_core.errors import BatError, SynthesisError
@@ -33,6 +34,7 @@ from bat_core.sandboxes.snapshots import SnapshotStore
 
 BAT = [sys.executable, "-c", "from bat_core.cli.main import main; main()"]
 FEW = ["bank.workers=0", "sandbox.provider=bubblewrap", "evaluate.tasks=2", "evaluate.blind_tasks=2"]
+FEW += ["bank.cheats=false"]
 DOMAIN = load_domain("medimaging")
 Build = Callable[[Path, list[Task], Executor], BankReport]
 
@@ -172,7 +174,7 @@ def test_a_bank_of_nothing_but_failures_is_an_error(
         def map(self, name: str, items: Iterable[Any]) -> Iterator[Any]:
             from bat_core.bank.produce import Produced
 
-            yield from (Produced(refused=("the expert was ill",)) for _ in items)
+            yield from (Produced(refused=(Refused(reason="the expert was ill"),)) for _ in items)
 
     with RunDirectory(tmp_path) as run, pytest.raises(SynthesisError) as caught:
         builder = Builder(run.bank, lab_spec(small_config, run), Refusing(0), preflight)
@@ -219,7 +221,7 @@ class Careless(LocalExecutor):
             (made,) = super().map(name, [order])
             admitted = [self._spoilt(order, one) if one.state.focus in self.stages else one for one in made.admitted]
             why = f"S1 of a task: the expert's own run fails S1.a (found {self.secret})"
-            yield made.model_copy(update={"admitted": tuple(admitted), "refused": (why,)})
+            yield made.model_copy(update={"admitted": tuple(admitted), "refused": (Refused(reason=why),)})
 
     def _spoilt(self, order: Order, one: Admitted) -> Admitted:
         said = (*one.state.messages, Message(role="assistant", content=f"as in {self.secret}"))

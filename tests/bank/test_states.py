@@ -194,7 +194,7 @@ def test_an_expert_that_fails_in_a_worker_is_a_refusal_and_no_crash(
     monkeypatch.setitem(labs._OPEN, lab.spec.model_dump_json(), lab)
     monkeypatch.setattr(lab.domain, "expert", lambda task, slips=None: Endless(), raising=False)
     made = produce(Order(lab.spec, small_tasks[0]))
-    assert made.admitted == () and "did not finish task" in made.refused[0]
+    assert made.admitted == () and "did not finish task" in made.refused[0].reason
 
 
 def test_a_log_for_a_base_is_the_novice_s_or_the_expert_s(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bat_core.bank.store import Bank, Rejection, discard, read, read_manifest, read_rejections, write
+from bat_core.bank.store import Bank, discard, read, read_manifest, read_rejections, write
+from bat_core.bank.tables import Rejection
 from bat_core.errors import BatError, SnapshotMismatch, SynthesisError
 
 
@@ -119,7 +120,7 @@ def test_other_tools_can_read_the_tables(small_run: Path, bank: Bank, tmp_path: 
         rows = loaded.to_list()
         whole: list[object] = list(bank.states if name == "states" else bank.slices)
         assert [type(whole[0]).model_validate_json(row["json"]) for row in rows] == whole  # type: ignore[attr-defined]
-    assert loaded.column_names == ["id", "trajectory", "stage", "json"]
+    assert loaded.column_names == ["id", "trajectory", "stage", "source", "digest", "json"]
 
 
 def test_a_row_of_the_table_says_what_it_is(small_run: Path, bank: Bank) -> None:

@@ -248,7 +248,8 @@ def forget(run: Path, key: str) -> None:
 
 def reject(run: Path) -> None:
     """Have a state refused that a task should have had."""
-    from bat_core.bank.store import Rejection, read, write
+    from bat_core.bank.store import read, write
+    from bat_core.bank.tables import Rejection
 
     bank = read(run / "bank")
     why = [Rejection("sha256:0", "admission", "admission", reason="because")]

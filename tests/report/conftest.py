@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bat_core.bank.store import Rejection, write
+from bat_core.bank.store import write
+from bat_core.bank.tables import Rejection
 from bat_core.evolve.directory import write_json
 from bat_core.evolve.journal import Journal
 from bat_core.evolve.records import RoundRecorder

@@ -1,0 +1,90 @@
+"""The bank's tables: columns, rows, and parquet that any reader takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from bat_core.model.base import JsonObject, digest_of
+from bat_core.model.state import StageState
+from bat_core.model.training import Slice
+
+COLUMNS = {
+    "states.parquet": ("id", "focus", "track", "stratum", "task", "snapshot", "contract", "digest", "json"),
+    "slices.parquet": ("id", "trajectory", "stage", "source", "digest", "json"),
+    "rejected.parquet": ("content", "phase", "rule", "kind", "path", "start", "end", "reason", "cell"),
+    "prompts.parquet": ("task", "prompt", "sketch"),
+}
+OFFSETS = ("start", "end")
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a sample did not enter; its content is there as a digest only."""
+
+    content: str
+    phase: str
+    rule: str
+    kind: str = ""
+    path: str = ""
+    start: int = 0
+    end: int = 0
+    reason: str = ""
+    cell: str = ""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a task looks like to a policy, as digests: of the whole text after normalisation, and a sketch of it."""
+
+    task: str
+    prompt: str
+    sketch: str
+
+
+def state_row(state: StageState) -> JsonObject:
+    """Return a state with the columns by which it is found."""
+    return {
+        "id": state.id,
+        "focus": state.focus,
+        "track": state.task.track,
+        "stratum": state.stratum.value,
+        "task": state.task.id,
+        "snapshot": state.snapshot.root,
+        "contract": state.contract_digest,
+        "digest": state.digest,
+        "json": state.model_dump_json(),
+    }
+
+
+def slice_row(one: Slice) -> JsonObject:
+    """Return a slice with the columns by which it is found."""
+    return {
+        "id": one.id,
+        "trajectory": one.trajectory,
+        "stage": one.stage,
+        "source": one.source,
+        "digest": digest_of(one),
+        "json": one.model_dump_json(),
+    }
+
+
+def encode(name: str, rows: Sequence[JsonObject]) -> bytes:
+    """Return rows as parquet with the columns of that table, also where there is no row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = {column: pa.int64() if column in OFFSETS else pa.string() for column in COLUMNS[name]}
+    held = BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=pa.schema(kinds)), held)
+    return held.getvalue()
+
+
+def decode(data: bytes, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the rows of a parquet file."""
+    import pyarrow.parquet as pq
+
+    rows: list[dict[str, Any]] = pq.read_table(BytesIO(data), columns=columns).to_pylist()
+    return rows
