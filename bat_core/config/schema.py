@@ -29,7 +29,7 @@ class PolicyConfig(Section):
     logs: int = Field(default=320, ge=4, description="expert tasks solved for the base")
     steps: int = Field(default=600, ge=1)
     batch: int = Field(default=24, ge=1)
-    lr: float = Field(default=2e-2, gt=0, description="of Muon, on all matrices")
+    lr: float = Field(default=2e-2, gt=0, description="of Muon, which moves the matrices")
     threads: int = Field(default=1, ge=1, description="threads while the base is built")
 
 
