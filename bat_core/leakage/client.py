@@ -24,7 +24,7 @@ from bat_core.model.leakage import Checked, LeakageFinding
 
 BUILT_IN_RULES = tuple(
     f"bat_core.leakage.rules.{name}:{name.capitalize()}Rule"
-    for name in ("answer", "identifier", "path", "secret", "text", "trace")
+    for name in ("answer", "fact", "identifier", "path", "secret", "text", "trace")
 )
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "SYSTEMROOT")
 _BATCH = 64

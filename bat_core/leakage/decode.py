@@ -10,6 +10,7 @@ import base64
 import binascii
 import html
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -46,6 +47,15 @@ class Decoded(NamedTuple):
     decoder: str
     text: str
     pieces: tuple[Piece, ...]
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the encoded text from which a span of this one comes."""
+        starts = [piece.at for piece in self.pieces]
+        first = self.pieces[max(0, bisect_right(starts, start) - 1)]
+        last = self.pieces[max(0, bisect_right(starts, max(start, end - 1)) - 1)]
+        begin = min(first.start + start - first.at, first.end) if first.exact else first.start
+        stop = min(last.start + end - last.at, last.end) if last.exact else last.end
+        return begin, max(begin, stop)
 
 
 def decode(text: str) -> Iterator[Decoded]:

@@ -1,0 +1,163 @@
+"""Looking at samples with all built-in rules: texts, then what they say decoded, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from bat_core.leakage import paths
+from bat_core.leakage.batch import Batch
+from bat_core.leakage.context import Context
+from bat_core.leakage.decode import DEPTH, Decoded, decode
+from bat_core.leakage.decoded import suspects
+from bat_core.leakage.leaves import leaves_of, texts_of
+from bat_core.leakage.normalise import folded, origin
+from bat_core.model.leakage import LeakageFinding
+
+if TYPE_CHECKING:
+    from bat_core.leakage.rules.base import BatchRule, Raised
+
+MAX_DECODED = 4_000_000
+_MOST = 20
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """Texts of some samples, at one depth of decoding.
+
+    Attributes:
+        numbers: Which samples.
+        texts: Their texts.
+        parents: For each text what it was decoded from: number of the text in the layer above, and how.
+        above: That layer.
+    """
+
+    numbers: Sequence[int]
+    texts: Sequence[Sequence[str]]
+    parents: Sequence[Sequence[tuple[int, Decoded]]] = ()
+    above: _Layer | None = None
+
+
+class Scanner:
+    """Built-in rules that share one key.
+
+    Args:
+        rules: Prepared or restored.
+        context: What they share.
+    """
+
+    def __init__(self, rules: Sequence[BatchRule], context: Context) -> None:
+        self._rules = rules
+        self._context = context
+
+    def check(self, sample: Any) -> list[LeakageFinding]:
+        """Return findings in one JSON value."""
+        return self.scan([sample], [texts_of(sample)])[0]
+
+    def scan(self, samples: Sequence[Any], texts: Sequence[Sequence[str]]) -> list[list[LeakageFinding]]:
+        """Return findings for each of several samples, whose texts are given."""
+        findings: list[list[LeakageFinding]] = [[] for _ in samples]
+        layer = _Layer(range(len(samples)), texts)
+        budgets = [MAX_DECODED] * len(samples)
+        seen: list[set[str] | None] = [None] * len(samples)
+        for depth in range(DEPTH + 1):
+            batch = Batch(layer.texts, self._context.hasher, depth)
+            for rule in self._rules:
+                for raised in rule.examine(batch):
+                    number = layer.numbers[raised.sample]
+                    if len(findings[number]) < _MOST:
+                        findings[number].append(self._finding(rule, raised, batch, layer, samples[number]))
+            if depth == DEPTH:
+                break
+            deeper = _decoded(layer, batch, budgets, seen, findings)
+            if deeper is None:
+                break
+            layer = deeper
+        return findings
+
+    def _finding(
+        self, rule: BatchRule, raised: Raised, batch: Batch, layer: _Layer, sample: Any
+    ) -> LeakageFinding:
+        begin = int(batch.sample_starts[raised.sample])
+        text, start, end = _place(layer.texts[raised.sample], raised.start - begin, raised.end - begin)
+        place = raised.sample
+        here: _Layer = layer
+        while here.above is not None:
+            parent, how = here.parents[place][text]
+            start, end = how.origin(start, end)
+            place = here.above.numbers.index(here.numbers[place])
+            text, here = parent, here.above
+        path, start, end = _named(sample, text, start, end)
+        return LeakageFinding(
+            rule=rule.name,
+            severity=raised.severity,
+            kind=self._context.labels[raised.kind],
+            path=path,
+            start=start,
+            end=end,
+            reason=f"{raised.reason}, after decoding" if batch.depth else raised.reason,
+        )
+
+
+def _place(texts: Sequence[str], start: int, end: int) -> tuple[int, int, int]:
+    """Return which text a span of bytes of a sample begins in, and the span of characters in it."""
+    lengths = [len(text) if text.isascii() else len(folded(text).encode()) for text in texts]
+    stops = list(accumulate(length + 1 for length in lengths))
+    number = next((n for n, stop in enumerate(stops) if start < stop), len(texts) - 1)
+    before = stops[number] - lengths[number] - 1
+    low, high = max(start - before, 0), min(end - before, lengths[number])
+    return (number, *origin(texts[number], low, max(high, low + 1)))
+
+
+def _named(sample: Any, number: int, start: int, end: int) -> tuple[str, int, int]:
+    """Return the JSON path of a text of a sample and a span in the field as given."""
+    for n, leaf in enumerate(leaves_of(sample)):
+        if n == number:
+            if leaf.within is not None:
+                return paths.render(leaf.node), 0, leaf.within
+            return paths.render(leaf.node), start, end
+    return "$", start, end
+
+
+def _decoded(
+    layer: _Layer, batch: Batch, budgets: list[int], seen: list[set[str] | None], findings: list[list[LeakageFinding]]
+) -> _Layer | None:
+    """Return what the texts of a layer say decoded, None if nothing is encoded."""
+    chosen: dict[int, set[int]] = {}
+    for at in suspects(batch):
+        position = int(batch.sample_starts.searchsorted(at, "right")) - 1
+        if 0 <= position < len(layer.texts):
+            begin = int(batch.sample_starts[position])
+            chosen.setdefault(position, set()).add(_place_number(layer.texts[position], at - begin))
+    numbers, texts, parents = [], [], []
+    for position in sorted(chosen):
+        number = layer.numbers[position]
+        known = seen[number] = seen[number] or set(layer.texts[position])
+        mine: list[tuple[int, Decoded]] = []
+        for which in sorted(chosen[position]):
+            for found in decode(layer.texts[position][which]):
+                budgets[number] -= len(found.text)
+                if found.text not in known and found.text:
+                    known.add(found.text)
+                    mine.append((which, found))
+        if budgets[number] < 0:
+            reason = "too much encoded text to check; leave the sample out of training"
+            findings[number].append(LeakageFinding(rule="view", reason=reason))
+        elif mine:
+            numbers.append(number)
+            texts.append([found.text for _, found in mine])
+            parents.append(mine)
+    return _Layer(numbers, texts, parents, layer) if numbers else None
+
+
+def _place_number(texts: Sequence[str], start: int) -> int:
+    stop = 0
+    for number, text in enumerate(texts):
+        stop += (len(text) if text.isascii() else len(folded(text).encode())) + 1
+        if start < stop:
+            return number
+    return len(texts) - 1
+
+
