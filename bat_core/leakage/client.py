@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from bat_core.errors import LeakageError
 from bat_core.leakage import frames
-from bat_core.leakage.panel import worst
 from bat_core.leakage.pipe import exchange
+from bat_core.leakage.verdict import worst
 from bat_core.model.base import JsonObject
 from bat_core.model.leakage import Checked, LeakageFinding
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import html
+import quopri
 import re
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -20,15 +23,19 @@ DEPTH = 2
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}(?:={1,2}|(?![A-Za-z0-9+/_=-]))")
 _WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]{1,76}={0,2}")
+_BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{16,}={0,6}(?![A-Za-z0-9=])")
 _HEX = re.compile(r"[0-9A-Fa-f]{16,}")
 _SPACED_HEX = re.compile(r"\b(?:[0-9A-Fa-f]{2}[ :]){7,}[0-9A-Fa-f]{2}\b")
 _ESCAPED = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+"
+    r"|(?:=[0-9A-F]{2}|=\r?\n)+"
     r"|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});"
     r"|(?:\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\[nrt\"'/\\])+"
 )
+_QUOTED = re.compile(r"=[0-9A-F]{2}|=\r?\n")
 _ONE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|\\x([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\(.)")
 _LINE = 60
+_INFLATED = 1_000_000
 _DIGEST_BYTES = {16, 20, 32, 48, 64}
 
 
@@ -61,7 +68,7 @@ class Decoded(NamedTuple):
 def decode(text: str) -> Iterator[Decoded]:
     """Yield every decoding of one layer that a text invites."""
     yield from _blobs(text)
-    if "%" in text or "&" in text or "\\" in text:
+    if "%" in text or "&" in text or "\\" in text or _QUOTED.search(text):
         yield from _substituted(text)
 
 
@@ -73,6 +80,8 @@ def _blobs(text: str) -> Iterator[Decoded]:
             yield from _whole("base64", match.group(), *match.span())
     for match in _WRAPPED.finditer(text) if "\n" in text and len(text) > _LINE else ():
         yield from _whole("base64", "".join(match.group().split()), *match.span())
+    for match in _BASE32.finditer(text):
+        yield from _whole("base32", match.group(), *match.span())
     for match in _HEX.finditer(text):
         if len(match.group()) % 2 == 0:
             yield from _whole("hex", match.group(), *match.span())
@@ -81,14 +90,33 @@ def _blobs(text: str) -> Iterator[Decoded]:
 
 
 def _whole(decoder: str, run: str, start: int, end: int) -> Iterator[Decoded]:
-    for data in _base64_bytes(run) if decoder == "base64" else (bytes.fromhex(run),):
-        plain = _utf8(data)
+    for data in _bytes(decoder, run):
+        plain = _utf8(_inflated(data))
         if plain is not None and not _readable(plain):
             plain = None
-        if plain is None and decoder == "base64" and len(data) in _DIGEST_BYTES:
+        if plain is None and decoder != "hex" and len(data) in _DIGEST_BYTES:
             plain = data.hex()
         if plain is not None:
             yield Decoded(decoder, plain, (Piece(0, start, end, False),))
+
+
+def _bytes(decoder: str, run: str) -> Iterator[bytes]:
+    if decoder == "base64":
+        yield from _base64_bytes(run)
+    elif decoder == "base32":
+        body = run.rstrip("=")
+        with suppress(binascii.Error):
+            yield base64.b32decode(body + "=" * (-len(body) % 8))
+    else:
+        yield bytes.fromhex(run)
+
+
+def _inflated(data: bytes) -> bytes:
+    """Return what bytes hold compressed with gzip or zlib, cut at a bound, else themselves."""
+    if data[:2] == b"\x1f\x8b" or (data[:1] == b"\x78" and len(data) > 6):
+        with suppress(zlib.error):
+            return zlib.decompressobj(wbits=47).decompress(data, _INFLATED)
+    return data
 
 
 def _base64_bytes(run: str) -> Iterator[bytes]:
@@ -141,6 +169,8 @@ def _plain(match: re.Match[str]) -> str:
     run = match.group()
     if run[0] == "%":
         return unquote_to_bytes(run).decode(errors="replace")
+    if run[0] == "=":
+        return quopri.decodestring(run.encode()).decode(errors="replace")
     return html.unescape(run) if run[0] == "&" else _unescape(run)
 
 

@@ -13,7 +13,7 @@ from bat_core.leakage.hashing import Bytes, Ints
 _RUN = 12
 _MEMBER, _UPPER, _ESCAPE, _HEX = 1, 2, 4, 8
 _HEX_RUN = re.compile(rb"[0-9A-Fa-f]{16}")
-_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}|&[#A-Za-z]|\\[uUxnrt0-3\"'/\\]|=[0-9A-F]{2}")
+_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}|&[#A-Za-z]|\\[uUxnrt0-3\"'/\\]|=[0-9A-F]{2}|=\r?\n")
 _SPACED = 7
 
 
@@ -25,7 +25,7 @@ def _table() -> Bytes:
             table[code] |= _MEMBER
         if char.isupper():
             table[code] |= _UPPER
-        if char in "%&\\":
+        if char in "%&\\=":
             table[code] |= _ESCAPE
         if char in "0123456789abcdefABCDEF":
             table[code] |= _HEX

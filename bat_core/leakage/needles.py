@@ -65,14 +65,18 @@ class NeedleIndex:
         self._hashes = arrays["hashes"].astype(np.uint64)
         self._flags: Bytes = arrays["flags"].astype(np.uint8)
         self._kinds: Ints = arrays["kinds"].astype(np.int64)
+        self._beginnings = Table(arrays["beginnings"].astype(np.uint64))
 
     @classmethod
-    def of(cls, needles: Iterable[Needle], hasher: Hasher, seen: Counts | None = None) -> NeedleIndex:
-        """Return an index of needles; `seen` counts the windows of clean text."""
+    def of(
+        cls, needles: Iterable[Needle], hasher: Hasher, seen: Counts | None = None, digests: Iterable[str] = ()
+    ) -> NeedleIndex:
+        """Return an index of needles and of the beginnings of digests; `seen` counts the windows of clean text."""
         chosen = [needle for needle in dict.fromkeys(needles) if len(needle.text.encode()) >= WINDOW]
         if not chosen:
             none = np.zeros(0, np.uint64)
-            return cls({name: none for name in ("anchors", "offsets", "lengths", "hashes", "flags", "kinds")})
+            names = ("anchors", "offsets", "lengths", "hashes", "flags", "kinds", "beginnings")
+            return cls({name: none for name in names})
         texts = [needle.text.encode() for needle in chosen]
         anchors, offsets = _rarest(texts, hasher, seen)
         order = np.argsort(anchors, kind="stable")
@@ -85,6 +89,7 @@ class NeedleIndex:
                 "hashes": np.array([hasher.whole(text) for text in texts], np.uint64)[order],
                 "flags": np.array(flags, np.uint8)[order],
                 "kinds": np.array([needle.kind for needle in chosen], np.uint8)[order],
+                "beginnings": _beginnings(digests, hasher),
             }
         )
 
@@ -102,6 +107,9 @@ class NeedleIndex:
             flags = int(self._flags[row])
             if flags & _PREFIX:
                 end = _digest_end(batch, end)
+                longer = batch.squashed[begin : begin + end - start].tobytes()
+                if end - start > length and not len(self._beginnings.contains(_one(batch.hasher, longer))[0]):
+                    continue
             if flags & _BOUNDED and not (_boundary(batch, start - 1, start) and _boundary(batch, end - 1, end)):
                 continue
             sample = int(batch.sample_of(np.array([start]))[0])
@@ -116,6 +124,19 @@ def variants(squashed: str) -> set[str]:
 def is_digest(squashed: str) -> bool:
     """Whether a squashed text is a digest: 32 or more hexadecimal digits."""
     return len(squashed) >= _DIGEST and _HEX.issuperset(squashed)
+
+
+def _beginnings(digests: Iterable[str], hasher: Hasher) -> NDArray[np.uint64]:
+    """Return the fingerprints of all beginnings of digests, in order."""
+    hashes = [
+        hasher.spans(hasher.sums(data), np.zeros(len(data), np.int64), np.arange(1, len(data) + 1))[WINDOW - 1 :]
+        for data in (np.frombuffer(digest.encode(), np.uint8) for digest in digests)
+    ]
+    return np.sort(np.concatenate(hashes)) if hashes else np.zeros(0, np.uint64)
+
+
+def _one(hasher: Hasher, data: bytes) -> NDArray[np.uint64]:
+    return np.array([hasher.whole(data)], np.uint64)
 
 
 def digest_needles(squashed: str, kind: int) -> list[Needle]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from bat_core.leakage.needles import Needle, NeedleIndex
 from bat_core.leakage.normalise import squash
 from bat_core.leakage.rules.base import BatchRule
 from bat_core.leakage.scan import Scanner
+from bat_core.leakage.verdict import worst
 from bat_core.model.base import digest_of
 from bat_core.model.leakage import Checked, HeldoutItem, LeakageFinding
 
@@ -147,12 +148,6 @@ class Panel:
         if not any(True for _ in self._private.search(said)):
             return finding.model_copy(update={"rule": rule.name})
         return LeakageFinding(rule=rule.name, severity=finding.severity, reason="withheld: it held held-out text")
-
-
-def worst(findings: Sequence[LeakageFinding]) -> Literal["pass", "review", "block"]:
-    """Return the verdict that findings amount to."""
-    severities = {finding.severity for finding in findings}
-    return "block" if "block" in severities else "review" if severities else "pass"
 
 
 def _prepared(rule: LeakageRule, heldout: Sequence[HeldoutItem], context: Context) -> int:

@@ -100,8 +100,10 @@ def test_identifiers_in_other_spellings_are_caught(sample: Any, check: Check) ->
         "XQRX-7731-OBOE-58",
         "QRX-7731-LYRE-02",
         "QRX 7731",
-        "commit 9b1e4c7",
+        "commit 9b1e4c",
+        "commit 9b1e4c8",
         "commit 9b1e4c7a2e",
+        "0b1e4c7a2f",
         "case-12",
         "6f0c2b9f-51d4-4a77-9a30-c81be27d0f45",
     ],
@@ -195,7 +197,7 @@ def test_a_copy_is_a_copy_though_most_of_its_words_are_shared() -> None:
     assert not rule.check(frame.format("tin kettle"))
     assert [finding.severity for finding in rule.check(items[0].text)] == ["block"]
     mention = " ".join(items[0].text.split()[18:28])
-    assert [finding.severity for finding in rule.check(f"we read: {mention}")] == ["review"]
+    assert not [finding for finding in rule.check(f"we read: {mention}") if finding.severity == "block"]
 
 
 def test_all_numbers_of_an_answer_are_needed() -> None:
@@ -226,7 +228,7 @@ def test_a_canary_counts_by_its_guid_and_inside_other_text(check: Check) -> None
 
 
 def test_weak_items_are_refused_and_not_counted(panel: Panel) -> None:
-    assert panel.covered == {"answer": 2, "identifier": 4, "path": 1, "secret": 1, "text": 1, "trace": 1}
+    assert panel.covered == {"answer": 2, "fact": 0, "identifier": 4, "path": 1, "secret": 1, "text": 1, "trace": 1}
     assert panel.refused == 4
 
 

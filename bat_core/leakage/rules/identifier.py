@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ from bat_core.model.leakage import HeldoutItem
 _LEAST = 8
 _LEAST_LETTERS = 16
 _COMMIT, _SHORT = 40, 7
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+"""Of UUIDs only the whole counts: many begin with the time and end with the machine."""
 
 
 class IdentifierRule(BatchRule):
@@ -28,21 +31,25 @@ class IdentifierRule(BatchRule):
 
     def index(self, items: Sequence[HeldoutItem]) -> set[str]:
         """Take identifiers of 8 or more letters and digits (16 if there is no digit): `case-12` is too generic."""
-        covered, needles, names, short = set(), [], [], []
+        covered: set[str] = set()
+        needles: list[Needle] = []
+        names: list[tuple[str, int]] = []
+        digests: list[str] = []
         for item in items:
             squashed, kind = squash(item.text), self.context.kind(item)
             if len(squashed) < _LEAST or (len(squashed) < _LEAST_LETTERS and squashed.isalpha()):
                 continue
             covered.add(item.item_id)
             needles += [Needle(form, kind) for form in variants(squashed)]
-            if is_digest(squashed):
+            if is_digest(squashed) and not _UUID.fullmatch(item.text.strip()):
                 needles += digest_needles(squashed, kind)
-                short += [squashed[:_SHORT]] if len(squashed) == _COMMIT and _mixed(squashed[:_SHORT]) else []
-            else:
+                digests.append(squashed)
+            elif not is_digest(squashed):
                 names.append((squashed, kind))
         hasher = self.context.hasher
-        self._needles = NeedleIndex.of(needles, hasher, self.context.windows)
+        self._needles = NeedleIndex.of(needles, hasher, self.context.windows, digests)
         self._halves = HalfIndex.of(names, hasher, self.context.chunks)
+        short = [digest[:_SHORT] for digest in digests if len(digest) == _COMMIT and _mixed(digest[:_SHORT])]
         self._short = Table(np.sort(np.array([hasher.whole(text.encode()) for text in short], np.uint64)))
         return covered
 
@@ -55,12 +62,13 @@ class IdentifierRule(BatchRule):
         """Take the fingerprints that `dump` returned."""
         self._needles = NeedleIndex(arrays)
         self._halves = HalfIndex({name: arrays[f"half_{name}"] for name in ("rare", "rest", "kinds")})
+        short = [digest[:_SHORT] for digest in digests if len(digest) == _COMMIT and _mixed(digest[:_SHORT])]
         self._short = Table(arrays["short"].astype(np.uint64))
 
     def examine(self, batch: Batch) -> Iterator[Raised]:
         """Yield a finding for each identifier."""
         for hit in self._needles.search(batch):
-            yield Raised(*hit[:1], hit.start, hit.end, hit.kind, "a held-out identifier")
+            yield Raised(hit.sample, hit.start, hit.end, hit.kind, "a held-out identifier")
         for hit in self._halves.search(batch):
             yield Raised(hit.sample, hit.start, hit.end, hit.kind, "a held-out identifier in two pieces")
         at, _ = self._short.contains(batch.words)
