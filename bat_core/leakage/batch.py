@@ -73,6 +73,26 @@ class Batch:
         lengths = [len(piece) if piece.isascii() else len(piece.encode()) for piece in self._pieces]
         return np.cumsum(lengths)[0::2]
 
+    @cached_property
+    def _leaves(self) -> tuple[Ints, Ints]:
+        """Where each text begins, of all samples in order, and the number of the first one of each sample."""
+        lengths = [
+            (len(text) if text.isascii() else len(folded(text).encode())) + 1 for texts in self.samples for text in texts
+        ]
+        counts = np.array([len(texts) for texts in self.samples], np.int64)
+        first = np.cumsum(counts) - counts
+        stops = np.concatenate([[0], np.cumsum(np.array(lengths, np.int64))])
+        inside = stops[:-1] - np.repeat(stops[first], counts)
+        return inside + np.repeat(self.sample_starts[:-1], counts), first
+
+    def leaf(self, sample: int, position: int) -> tuple[int, int]:
+        """Return which text of a sample holds a position, and where it begins."""
+        starts, first = self._leaves
+        low = int(first[sample])
+        mine = starts[low : low + len(self.samples[sample])]
+        number = max(int(mine.searchsorted(position, "right")) - 1, 0)
+        return number, int(mine[number])
+
     def sample_of(self, positions: Ints) -> Ints:
         """Return to which sample positions of the text belong."""
         return np.searchsorted(self.sample_starts, positions, "right") - 1
@@ -168,7 +188,7 @@ class Batch:
     @cached_property
     def _chunk_bounds(self) -> tuple[Ints, Ints]:
         spaces = np.flatnonzero(self.classes & _SPACE)
-        letters = np.searchsorted(self.places, spaces)
+        letters = np.cumsum(self.classes & _ALNUM, dtype=np.int32)[spaces].astype(np.int64)
         full = np.flatnonzero(letters[1:] > letters[:-1])
         return letters[full], letters[full + 1]
 

@@ -11,6 +11,7 @@ from bat_core.leakage.batch import Batch
 from bat_core.leakage.counts import Counts
 from bat_core.leakage.hashing import KEY_BYTES, Hasher
 from bat_core.leakage.language import Language
+from bat_core.leakage.values import Values
 from bat_core.model.leakage import HeldoutItem
 
 _TOGETHER = 256
@@ -44,6 +45,11 @@ class Context:
         """Yield the clean samples in batches."""
         for start in range(0, len(self.clean), _TOGETHER):
             yield Batch(self.clean[start : start + _TOGETHER], self.hasher)
+
+    @cached_property
+    def values(self) -> Values:
+        """What number words mean."""
+        return Values(self.hasher)
 
     @cached_property
     def language(self) -> Language:

@@ -24,6 +24,7 @@ DEPTH = 2
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}(?:={1,2}|(?![A-Za-z0-9+/_=-]))")
 _WRAPPED = re.compile(r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]{1,76}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{16,}={0,6}(?![A-Za-z0-9=])")
+_CAPITALS = re.compile(r"[A-Z]+")
 _HEX = re.compile(r"[0-9A-Fa-f]{16,}")
 _SPACED_HEX = re.compile(r"\b(?:[0-9A-Fa-f]{2}[ :]){7,}[0-9A-Fa-f]{2}\b")
 _ESCAPED = re.compile(
@@ -32,7 +33,7 @@ _ESCAPED = re.compile(
     r"|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,24});"
     r"|(?:\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\[0-3][0-7]{2}|\\[nrt\"'/\\])+"
 )
-_QUOTED = re.compile(r"=[0-9A-F]{2}|=\r?\n")
+_QUOTED = re.compile(r"=(?:[2-7][A-F]|[A-F][0-9A-F])")
 _ONE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|\\x([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\(.)")
 _LINE = 60
 _INFLATED = 1_000_000
@@ -72,11 +73,15 @@ def decode(text: str) -> Iterator[Decoded]:
         yield from _substituted(text)
 
 
+def looks_base64(run: str) -> bool:
+    """Whether capitals come and go as they do in base64, not as in words, paths and options."""
+    return len(_CAPITALS.findall(run)) >= max(2, len(run) // 16) and not run.isupper()
+
+
 def _blobs(text: str) -> Iterator[Decoded]:
     """Yield decodings of self-contained runs; their offsets are those of the whole run."""
     for match in _BASE64.finditer(text):
-        # Text in base64 always has both cases; most words, paths and options don't.
-        if not match.group().islower() and not match.group().isupper():
+        if looks_base64(match.group()):
             yield from _whole("base64", match.group(), *match.span())
     for match in _WRAPPED.finditer(text) if "\n" in text and len(text) > _LINE else ():
         yield from _whole("base64", "".join(match.group().split()), *match.span())

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from bat_core.leakage.batch import Batch
+from bat_core.leakage.decode import looks_base64
 from bat_core.leakage.hashing import Bytes, Ints
 
 _RUN = 12
 _MEMBER, _UPPER, _ESCAPE, _HEX = 1, 2, 4, 8
 _HEX_RUN = re.compile(rb"[0-9A-Fa-f]{16}")
-_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}|&[#A-Za-z]|\\[uUxnrt0-3\"'/\\]|=[0-9A-F]{2}|=\r?\n")
+_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}|&[#A-Za-z]|\\[uUxnrt0-3\"'/\\]|=(?:[2-7][A-F]|[A-F][0-9A-F])")
 _SPACED = 7
+_HEX_LENGTH = 16
 
 
 def _table() -> Bytes:
@@ -50,17 +52,23 @@ def _escapes(batch: Batch, table: Bytes) -> Iterator[int]:
 
 
 def _long_runs(batch: Batch, table: Bytes) -> Iterator[int]:
+    """Yield where long runs begin that have letters of both cases or look like base32 or hexadecimal digits."""
     outside = np.flatnonzero((table & _MEMBER) == 0)
     long = np.flatnonzero(np.diff(outside) > _RUN)
     starts, ends = outside[long] + 1, outside[long + 1]
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        run = batch.text[start:end]
-        if (run != run.lower() and run != run.upper()) or _HEX_RUN.search(run) or _base32(run):
+    capitals = np.cumsum(table & _UPPER, dtype=np.int32)
+    mixed = np.flatnonzero(capitals[ends] > capitals[starts - 1])
+    for start, end in zip(starts[mixed].tolist(), ends[mixed].tolist(), strict=True):
+        run = batch.text[start:end].decode(errors="replace")
+        if looks_base64(run) or _base32(run):
             yield start
+    for word in np.flatnonzero(batch.ends - batch.starts >= _HEX_LENGTH).tolist():
+        if _HEX_RUN.search(batch.text, int(batch.starts[word]), int(batch.ends[word])):
+            yield int(batch.starts[word])
 
 
-def _base32(run: bytes) -> bool:
-    return len(run) >= 16 and run.rstrip(b"=").isalnum() and run == run.upper()
+def _base32(run: str) -> bool:
+    return len(run) >= _HEX_LENGTH and run == run.upper() and run.rstrip("=").isalnum()
 
 
 def _spaced_hex(batch: Batch, table: Bytes) -> Iterator[int]:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from bat_core.leakage.batch import Batch
 from bat_core.leakage.context import Context
 from bat_core.leakage.counts import Counts, own_counts
-from bat_core.leakage.hashing import U64, Hasher, Ints
+from bat_core.leakage.hashing import U64, Ints
 from bat_core.leakage.language import Floats, texts_batch
 from bat_core.leakage.numbers import read, spellings
 from bat_core.leakage.table import Table
+from bat_core.leakage.values import Values
 from bat_core.model.leakage import HeldoutItem
 
 REACH = 8
@@ -26,46 +27,6 @@ _LEAST_FACTS = 3
 _PAIR_BITS = 4.0
 _LETTERS = 3
 Arrays = Mapping[str, NDArray[np.generic]]
-
-
-class Values:
-    """What number words mean, as fingerprints; each word is read once."""
-
-    def __init__(self, hasher: Hasher) -> None:
-        self._hasher = hasher
-        self._known: dict[int, tuple[int, int]] = {}
-
-    def of(self, batch: Batch) -> tuple[Ints, U64]:
-        """Return words that are numbers, once for each value they can have, and these values."""
-        numerals = batch.numerals
-        if not len(numerals):
-            return numerals, np.zeros(0, np.uint64)
-        dotted = batch.raw[batch.starts[numerals] - 1] == ord(".")
-        keys, first, back = np.unique(
-            batch.words[numerals] + dotted.astype(np.uint64), return_index=True, return_inverse=True
-        )
-        both = np.array(
-            [self._known.get(key) or self._read(key, batch.word(int(numerals[at])))
-             for key, at in zip(keys.tolist(), first.tolist(), strict=True)],
-            np.uint64,
-        )
-        values = both[back]
-        one, two = np.flatnonzero(values[:, 0]), np.flatnonzero(values[:, 1])
-        return (
-            np.concatenate([numerals[one], numerals[two]]),
-            np.concatenate([values[one, 0], values[two, 1]]),
-        )
-
-    def _read(self, key: int, word: str) -> tuple[int, int]:
-        values = [self.value(value) for value in read(word).values[:2]]
-        known = (values + [0, 0])[0], (values + [0, 0])[1]
-        if len(self._known) < 1 << 20:
-            self._known[key] = known
-        return known
-
-    def value(self, canonical_value: str) -> int:
-        """Return the fingerprint of a value."""
-        return self._hasher.whole(b"#" + canonical_value.encode())
 
 
 class Pairs(NamedTuple):
@@ -142,7 +103,7 @@ class FactIndex:
 
 def index_facts(items: Sequence[HeldoutItem], kinds: Sequence[int], context: Context) -> tuple[FactIndex, set[str]]:
     """Return an index of the facts of texts, and the ids of texts with enough of them."""
-    values = Values(context.hasher)
+    values = context.values
     clean = _clean(context, values)
     rows = list(_rows(items, context, values))
     if not rows:

@@ -20,13 +20,14 @@ from bat_core.leakage.table import Table
 from bat_core.model.leakage import HeldoutItem
 
 SIZE = 3
-_GRAM_BITS = 5.0
-"""A run of three words with fewer bits is boilerplate and not indexed."""
-_RUN_COST = 2.0
-"""What a run must bring besides the bits for the number of words at which it could have begun."""
+_SEED_BITS = 8.0
+_SEED_TEXTS = 24
+"""A match begins with three words that have so many bits and stand in so few texts."""
+_LINE_COST = 5.0
+"""What words in step must bring besides the bits for the number of words at which they could have begun."""
 _SEARCH_COST = 3.0
-_GAP = 16
-"""Words that a run may skip, in step: boilerplate that isn't indexed, or words that were exchanged."""
+_BESIDE = 12
+"""Words before the first and after the last hit that are compared, too."""
 _DISGUISED_BITS = 2.0
 """What each word weighs more that stands reversed or in rot13: nobody writes so by chance."""
 _REPEATED_BITS = 2.0
@@ -55,16 +56,14 @@ class Match(NamedTuple):
     length: Ints
 
 
-class _Hits(NamedTuple):
-    """Runs of three words that a sample shares with the texts: in which sample, which place, at which word."""
+class _Lines(NamedTuple):
+    """Words that a sample and a text have in step: word `at` of the batch is that at `first`, and so on to `last`."""
 
     samples: Ints
-    places: Ints
+    sources: Ints
     at: Ints
-
-    def taken(self, order: Ints) -> _Hits:
-        """Return these hits in another order, or some of them."""
-        return _Hits(self.samples[order], self.places[order], self.at[order])
+    first: Ints
+    last: Ints
 
 
 class RunIndex:
@@ -74,11 +73,12 @@ class RunIndex:
         self.arrays = dict(arrays)
         self._table = Table(arrays["grams"].astype(np.uint64))
         self._places: Ints = arrays["places"].astype(np.int64)
-        self._bits: Floats = np.concatenate([[0.0], np.cumsum(arrays["bits"].astype(np.float64))])
+        self._weights: Floats = arrays["bits"].astype(np.float64)
         self.starts: Ints = arrays["starts"].astype(np.int64)
         self._all: U64 = arrays["all"].astype(np.uint64)
         self.kinds: Ints = arrays["kinds"].astype(np.int64)
-        self.own: Floats = self._bits[self.starts[1:]] - self._bits[self.starts[:-1]]
+        sums = np.concatenate([[0.0], np.cumsum(self._weights)])
+        self.own: Floats = sums[self.starts[1:]] - sums[self.starts[:-1]]
 
     @classmethod
     def of(cls, items: Sequence[HeldoutItem], kinds: Sequence[int], language: Language) -> RunIndex:
@@ -97,53 +97,56 @@ class RunIndex:
         if not len(found.at):
             return None
         places = self._places[found.rows]
-        hits = self._best(_Hits(batch.word_samples[found.at], places, found.at))
-        hits, head, gained = self._runs(hits)
-        sources = np.searchsorted(self.starts, hits.places, "right") - 1
-        runs = np.flatnonzero(head)
-        places = np.log2(np.bincount(np.maximum(batch.word_samples, 0), minlength=len(batch.samples)))
-        kept = np.maximum(np.add.reduceat(gained, runs) - places[hits.samples[runs]] - _RUN_COST, 0.0)
-        heads = np.ones(len(runs), bool)
-        samples, owners = hits.samples[runs], sources[runs]
-        order = np.lexsort((owners, samples))
-        samples, owners, kept, runs = samples[order], owners[order], kept[order], runs[order]
-        heads[1:] = (samples[1:] != samples[:-1]) | (owners[1:] != owners[:-1])
+        lines = self._lines(batch.word_samples[found.at], places, found.at)
+        gained, words = self._along(lines, batch)
+        chance = np.log2(np.bincount(np.maximum(batch.word_samples, 0), minlength=len(batch.samples))) + _LINE_COST
+        kept = np.maximum(gained - chance[lines.samples], 0.0)
+        heads = np.ones(len(kept), bool)
+        heads[1:] = (np.diff(lines.samples) != 0) | (np.diff(lines.sources) != 0)
         groups = np.flatnonzero(heads)
-        last = np.append(np.flatnonzero(head)[1:], len(head)) - 1
-        lengths = (hits.places[last] - hits.places[head] + SIZE)[order]
-        whole = np.add.reduceat(gained, np.flatnonzero(head))[order]
-        best = _first_of_longest(groups, lengths)
+        sources = lines.sources[groups]
+        best = _first_of_most(groups, gained)
         return Match(
-            samples=samples[groups],
-            sources=owners[groups],
+            samples=lines.samples[groups],
+            sources=sources,
             bits=np.add.reduceat(kept, groups) - _SEARCH_COST,
-            shares=np.add.reduceat(whole, groups) / np.maximum(self.own[owners[groups]], 1.0),
-            words=np.add.reduceat(np.where(kept > 0, lengths, 0), groups),
-            at=hits.at[runs[best]],
-            length=lengths[best],
+            shares=np.add.reduceat(gained, groups) / np.maximum(self.own[sources], 1.0),
+            words=np.add.reduceat(np.where(kept > 0, words, 0), groups),
+            at=lines.at[best],
+            length=(lines.last - lines.first)[best] + SIZE,
         )
 
-    def _runs(self, hits: _Hits) -> tuple[_Hits, NDArray[np.bool_], Floats]:
-        """Return hits in the order of runs, which of them begin one, and the bits that each adds to its run."""
-        shift = hits.at - hits.places
-        order = np.lexsort((hits.places, shift, hits.samples))
-        hits, shift = hits.taken(order), shift[order]
+    def _lines(self, samples: Ints, places: Ints, at: Ints) -> _Lines:
+        """Return hits that lie in step with each other as one line each, in the order of samples and texts."""
+        sources = np.searchsorted(self.starts, places, "right") - 1
+        shift = at - places
+        order = np.lexsort((places, shift, sources, samples))
+        samples, sources, shift, places = samples[order], sources[order], shift[order], places[order]
         head = np.ones(len(order), bool)
-        head[1:] = (np.diff(hits.places) > _GAP) | (np.diff(shift) != 0) | (np.diff(hits.samples) != 0)
-        before = np.concatenate([[0], hits.places[:-1] + SIZE])
-        begin = np.where(head, hits.places, np.maximum(hits.places, before))
-        return hits, head, self._bits[hits.places + SIZE] - self._bits[begin]
+        head[1:] = (np.diff(samples) != 0) | (np.diff(sources) != 0) | (np.diff(shift) != 0)
+        begin = np.flatnonzero(head)
+        last = places[np.append(begin[1:], len(places)) - 1]
+        first = places[begin]
+        return _Lines(samples[begin], sources[begin], shift[begin] + first, first, last)
 
-    def _best(self, hits: _Hits) -> _Hits:
-        """Return one hit for each place of a text: that of the run with the most bits."""
-        hits, head, gained = self._runs(hits)
-        run = np.cumsum(head) - 1
-        bits = np.add.reduceat(gained, np.flatnonzero(head))[run]
-        order = np.lexsort((-bits, hits.places, hits.samples))
-        hits = hits.taken(order)
-        first = np.ones(len(order), bool)
-        first[1:] = (np.diff(hits.places) != 0) | (np.diff(hits.samples) != 0)
-        return hits.taken(np.flatnonzero(first))
+    def _along(self, lines: _Lines, batch: Batch) -> tuple[Floats, Ints]:
+        """Return the bits and words in common along each line, of words before, between and after the hits, too."""
+        low = np.maximum(lines.first - _BESIDE, self.starts[lines.sources])
+        high = np.minimum(lines.last + _BESIDE + 1, self.starts[lines.sources + 1])
+        counts = high - low
+        line = np.repeat(np.arange(len(counts)), counts)
+        place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + low[line]
+        at = np.clip(place + (lines.at - lines.first)[line], 0, len(batch.grams) - 1)
+        same = batch.grams[at] == self._all[place]
+        covered = same.copy()
+        for step in range(1, SIZE):
+            covered[step:] |= same[:-step] & (line[step:] == line[:-step])
+        hit = np.flatnonzero(covered)
+        line, place = line[hit], place[hit]
+        weights = self._weights[place]
+        hit = _once_each(lines, line, place, np.bincount(line, weights, len(counts)))
+        line, weights = line[hit], weights[hit]
+        return np.bincount(line, weights, len(counts)), np.bincount(line, minlength=len(counts))
 
     def held(self, batch: Batch, sample: int, source: int) -> float:
         """Return which share of all runs of a text, boilerplate too, stands in a sample."""
@@ -153,12 +156,20 @@ class RunIndex:
         return float(np.isin(grams, batch.grams[low:high]).mean())
 
 
-def _first_of_longest(groups: Ints, lengths: Ints) -> Ints:
-    """Return the number of the longest run of each group."""
-    group = np.zeros(len(lengths), np.int64)
+def _once_each(lines: _Lines, line: Ints, place: Ints, gained: Floats) -> Ints:
+    """Return which words of lines to count: each place of a text once for each sample, in the line with most bits."""
+    samples = lines.samples[line]
+    order = np.lexsort((-gained[line], place, samples))
+    fresh = np.ones(len(order), bool)
+    fresh[1:] = (np.diff(place[order]) != 0) | (np.diff(samples[order]) != 0)
+    return order[fresh]
+
+
+def _first_of_most(groups: Ints, amounts: Floats) -> Ints:
+    """Return the number of the largest amount of each group."""
+    group = np.zeros(len(amounts), np.int64)
     group[groups[1:]] = 1
-    group = np.cumsum(group)
-    order = np.lexsort((-lengths, group))
+    order = np.lexsort((-amounts, np.cumsum(group)))
     return order[groups]
 
 
@@ -205,7 +216,8 @@ def _laid_out(parts: Sequence[Sequence[_Part]], kinds: Sequence[int]) -> dict[st
     for begin, part in zip(starts, flat, strict=False):
         every[begin : begin + len(part.grams)] = part.grams
     weight = np.convolve(bits, np.ones(SIZE), "full")[SIZE - 1 :]
-    kept = np.flatnonzero((every != 0) & (weight >= _GRAM_BITS))
+    _, group, often = np.unique(every, return_inverse=True, return_counts=True)
+    kept = np.flatnonzero((every != 0) & (weight >= _SEED_BITS) & (often[group] <= _SEED_TEXTS))
     order = kept[np.argsort(every[kept], kind="stable")]
     return {
         "grams": every[order],

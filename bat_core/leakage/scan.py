@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from bat_core.leakage import paths
@@ -80,8 +79,8 @@ class Scanner:
     def _finding(
         self, rule: BatchRule, raised: Raised, batch: Batch, layer: _Layer, sample: Any
     ) -> LeakageFinding:
-        begin = int(batch.sample_starts[raised.sample])
-        text, start, end = _place(layer.texts[raised.sample], raised.start - begin, raised.end - begin)
+        text, begin = batch.leaf(raised.sample, raised.start)
+        start, end = _inside(layer.texts[raised.sample][text], raised.start - begin, raised.end - begin)
         place = raised.sample
         here: _Layer = layer
         while here.above is not None:
@@ -101,14 +100,10 @@ class Scanner:
         )
 
 
-def _place(texts: Sequence[str], start: int, end: int) -> tuple[int, int, int]:
-    """Return which text a span of bytes of a sample begins in, and the span of characters in it."""
-    lengths = [len(text) if text.isascii() else len(folded(text).encode()) for text in texts]
-    stops = list(accumulate(length + 1 for length in lengths))
-    number = next((n for n, stop in enumerate(stops) if start < stop), len(texts) - 1)
-    before = stops[number] - lengths[number] - 1
-    low, high = max(start - before, 0), min(end - before, lengths[number])
-    return (number, *origin(texts[number], low, max(high, low + 1)))
+def _inside(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span of characters of a text for a span of bytes that may reach beyond its end."""
+    size = len(text) if text.isascii() else len(folded(text).encode())
+    return origin(text, start, max(min(end, size), start + 1))
 
 
 def _named(sample: Any, number: int, start: int, end: int) -> tuple[str, int, int]:
@@ -129,8 +124,7 @@ def _decoded(
     for at in suspects(batch):
         position = int(batch.sample_starts.searchsorted(at, "right")) - 1
         if 0 <= position < len(layer.texts):
-            begin = int(batch.sample_starts[position])
-            chosen.setdefault(position, set()).add(_place_number(layer.texts[position], at - begin))
+            chosen.setdefault(position, set()).add(batch.leaf(position, at)[0])
     numbers, texts, parents = [], [], []
     for position in sorted(chosen):
         number = layer.numbers[position]
@@ -150,14 +144,3 @@ def _decoded(
             texts.append([found.text for _, found in mine])
             parents.append(mine)
     return _Layer(numbers, texts, parents, layer) if numbers else None
-
-
-def _place_number(texts: Sequence[str], start: int) -> int:
-    stop = 0
-    for number, text in enumerate(texts):
-        stop += (len(text) if text.isascii() else len(folded(text).encode())) + 1
-        if start < stop:
-            return number
-    return len(texts) - 1
-
-

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bat_core.leakage.batch import Batch
-from bat_core.leakage.facts import Values
 from bat_core.leakage.hashing import U64, Ints
 from bat_core.leakage.language import texts_batch
 from bat_core.leakage.numbers import Reading, read, spellings
@@ -50,7 +49,7 @@ class AnswerRule(BatchRule):
 
     def index(self, items: Sequence[HeldoutItem]) -> set[str]:
         """Take answers with two topic words or more and a number of two digits or more."""
-        self._values = Values(self.context.hasher)
+        self._values = self.context.values
         covered, rows = set(), []
         for item in items:
             answer = self._answer(item.text)
@@ -80,7 +79,7 @@ class AnswerRule(BatchRule):
     def load(self, arrays: Arrays) -> None:
         """Take the fingerprints that `dump` returned."""
         self._arrays = dict(arrays)
-        self._values = Values(self.context.hasher)
+        self._values = self.context.values
         self._table = Table(arrays["values"].astype(np.uint64))
         self._answers: Ints = arrays["answers"].astype(np.int64)
         self._topics: U64 = arrays["topics"].astype(np.uint64)

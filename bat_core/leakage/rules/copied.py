@@ -14,9 +14,9 @@ from bat_core.leakage.rules.base import Arrays, BatchRule, Raised
 from bat_core.leakage.runs import Match, RunIndex
 from bat_core.model.leakage import HeldoutItem
 
-BLOCK_BITS = 17.0
+BLOCK_BITS = 15.0
 """Bits beyond chance that make a copy, before those for the number of tasks searched."""
-REVIEW_BITS = 8.0
+REVIEW_BITS = 9.0
 ENCODED_BITS = 8.0
 """How much less is enough in text that was encoded."""
 WHOLE_SHARE = 0.5

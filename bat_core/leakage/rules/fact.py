@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bat_core.leakage.batch import Batch
-from bat_core.leakage.facts import FactIndex, Values, index_facts
+from bat_core.leakage.facts import FactIndex, index_facts
 from bat_core.leakage.language import searched_bits
 from bat_core.leakage.rules.base import Arrays, BatchRule, Raised
 from bat_core.model.leakage import HeldoutItem
 
-BLOCK_BITS = 24.0
+BLOCK_BITS = 25.0
 """Bits of facts that make a leak, before those for the number of tasks searched."""
 _LEAST = 3
 _USUAL_NUMBERS = 64
@@ -31,7 +31,7 @@ class FactRule(BatchRule):
         kinds = [self.context.kind(item) for item in items]
         self._facts, covered = index_facts(items, kinds, self.context)
         self._searched = searched_bits(len({item.task for item in items}))
-        self._values = Values(self.context.hasher)
+        self._values = self.context.values
         return covered
 
     def dump(self) -> dict[str, NDArray[np.generic]]:
@@ -42,7 +42,7 @@ class FactRule(BatchRule):
         """Take the fingerprints that `dump` returned."""
         self._facts = FactIndex(arrays)
         self._searched = float(arrays["searched"][0])
-        self._values = Values(self.context.hasher)
+        self._values = self.context.values
 
     def examine(self, batch: Batch) -> Iterator[Raised]:
         """Yield a finding for each text of which a sample holds enough facts."""
