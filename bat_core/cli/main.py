@@ -16,6 +16,7 @@ COMMANDS = {
     "bank": ("bat_core.cli.bank:app", "Build and look at the Stage Bank."),
     "base": ("bat_core.cli.base:base", "Build a domain's tiny base policy from its expert logs."),
     "evaluate": ("bat_core.cli.evaluate:evaluate", "Evaluate a policy behind the firewall."),
+    "leakage": ("bat_core.cli.leakage:app", "Check files for held-out content: index, check, audit, serve."),
     "report": ("bat_core.cli.report:report", "Write a run's web page."),
     "plugins": ("bat_core.cli.plugins:app", "List installed plugins."),
     "config": ("bat_core.cli.config:app", "Show a configuration, or its schema."),

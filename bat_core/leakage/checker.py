@@ -8,7 +8,6 @@ What rules or sources print goes to stderr. The process ends with its stdin or w
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import signal
 import sys
@@ -16,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from bat_core.errors import BatError, LeakageError
-from bat_core.hooks.leakage_rule import LeakageRule
 from bat_core.leakage import frames
+from bat_core.leakage.loading import load, load_rule
 from bat_core.leakage.panel import Panel
 from bat_core.model.leakage import HeldoutItem
 
@@ -39,37 +38,17 @@ def serve(source: BinaryIO, sink: BinaryIO) -> int:
             request = frames.read(source)
         except EOFError:
             return 0
-        checked = [panel.check(sample["id"], sample["value"]) for sample in request["samples"]]
+        checked = panel.check_all([(sample["id"], sample["value"]) for sample in request["samples"]])
         frames.write(sink, {"checked": [one.model_dump(mode="json") for one in checked]})
 
 
-def load(spec: str) -> Any:
-    """Return what `module:name` stands for.
-
-    Raises:
-        LeakageError: It can't be imported or isn't there.
-    """
-    module, _, name = spec.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise LeakageError(f"the checker can't load {spec}", remedy="check the name and what is installed") from error
-
-
 def _prepared(opening: dict[str, Any]) -> Panel:
-    rules = [_rule(spec) for spec in opening["rules"]]
+    rules = [load_rule(spec) for spec in opening["rules"]]
     produce: Callable[..., list[HeldoutItem]] = load(opening["source"])
     heldout = list(produce(**opening.get("arguments", {})))
     if not all(isinstance(item, HeldoutItem) for item in heldout):
         raise LeakageError(f"source {opening['source']} returned something else", remedy="return HeldoutItem values")
     return Panel(rules, heldout)
-
-
-def _rule(spec: str) -> LeakageRule:
-    rule = load(spec)()
-    if not isinstance(rule, LeakageRule):
-        raise LeakageError(f"{spec} is not a LeakageRule", remedy="name a class that derives from it")
-    return rule
 
 
 def _said(error: Exception) -> str:

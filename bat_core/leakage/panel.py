@@ -60,6 +60,11 @@ class Panel:
         self._built_in = [rule for rule in rules if isinstance(rule, BatchRule)]
         self._foreign = [rule for rule in rules if not isinstance(rule, BatchRule)]
 
+    @property
+    def labels(self) -> list[str]:
+        """Names of the kinds of held-out items, in the order of their numbers."""
+        return self._context.labels
+
     def dump(self) -> dict[str, NDArray[np.generic]]:
         """Return all fingerprints by `rule/name`.
 

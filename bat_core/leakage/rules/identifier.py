@@ -62,7 +62,6 @@ class IdentifierRule(BatchRule):
         """Take the fingerprints that `dump` returned."""
         self._needles = NeedleIndex(arrays)
         self._halves = HalfIndex({name: arrays[f"half_{name}"] for name in ("rare", "rest", "kinds")})
-        short = [digest[:_SHORT] for digest in digests if len(digest) == _COMMIT and _mixed(digest[:_SHORT])]
         self._short = Table(arrays["short"].astype(np.uint64))
 
     def examine(self, batch: Batch) -> Iterator[Raised]:

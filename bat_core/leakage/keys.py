@@ -1,0 +1,73 @@
+"""The key of an index: in a file beside it that only its owner can read, or in the environment."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+from bat_core.errors import LeakageError
+from bat_core.leakage.hashing import KEY_BYTES
+
+VARIABLE = "BAT_LEAKAGE_KEY"
+_LEAST_PHRASE = 20
+_SALT = b"bat-leakage-key"
+
+
+def key_file(index: Path) -> Path:
+    """Return where the key of an index lies."""
+    return index.with_name(index.name + ".key")
+
+
+def new_key(index: Path) -> bytes:
+    """Return the key for a new index: from the environment, else a fresh one in FILE.key with mode 0600.
+
+    Raises:
+        LeakageError: The environment holds a weak one.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        return _parsed(given, VARIABLE)
+    key = secrets.token_bytes(KEY_BYTES)
+    path = key_file(index)
+    partial = path.with_name(path.name + ".partial")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(key.hex() + "\n")
+    partial.replace(path)
+    return key
+
+
+def key_of(index: Path) -> bytes:
+    """Return the key of an index.
+
+    Raises:
+        LeakageError: There is none, or it isn't one.
+    """
+    given = os.environ.get(VARIABLE)
+    if given:
+        return _parsed(given, VARIABLE)
+    path = key_file(index)
+    try:
+        return _parsed(path.read_text(errors="replace"), str(path))
+    except OSError as error:
+        raise LeakageError(
+            f"no key for {index} ({path}: {error.strerror})", remedy=f"put it there or set {VARIABLE}"
+        ) from error
+
+
+def _parsed(text: str, where: str) -> bytes:
+    """Return the key that a text holds: 64 hexadecimal digits, or a long phrase."""
+    text = text.strip()
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) == KEY_BYTES:
+        return key
+    if len(text) < _LEAST_PHRASE:
+        raise LeakageError(
+            f"the key in {where} is too weak", remedy="give 64 hexadecimal digits: `openssl rand -hex 32`"
+        )
+    return hashlib.scrypt(text.encode(), salt=_SALT, n=1 << 14, r=8, p=1, dklen=KEY_BYTES)
