@@ -186,6 +186,11 @@ class Batch:
         return self.hasher.anchors(windows[: max(0, count - WINDOW + 1)])
 
     @cached_property
+    def squashed_sums(self) -> U64:
+        """Prefix sums of letters and digits, from which the hasher takes the fingerprint of any span of them."""
+        return self.hasher.sums(self.squashed)
+
+    @cached_property
     def _chunk_bounds(self) -> tuple[Ints, Ints]:
         spaces = np.flatnonzero(self.classes & _SPACE)
         letters = np.cumsum(self.classes & _ALNUM, dtype=np.int32)[spaces].astype(np.int64)
@@ -200,4 +205,4 @@ class Batch:
     @cached_property
     def chunks(self) -> U64:
         """Fingerprint of the letters and digits of each chunk."""
-        return self.hasher.spans(self.hasher.sums(self.squashed), *self._chunk_bounds)
+        return self.hasher.spans(self.squashed_sums, *self._chunk_bounds)

@@ -33,6 +33,9 @@ _BACKOFF = 3.0
 _MARK = ord(MARK)
 _POINT = 4
 _SHORT, _DECIMAL = 3, 2
+_RUN = 5
+_FRAME = 0.05
+"""What is left of a word's bits in a run that several tasks share."""
 _OPENING, _OPENING_BITS = 2, 5.0
 """How a text opens has no words before it to expect it from; it is mostly the start of any sentence."""
 
@@ -92,11 +95,28 @@ class Language:
         bits[numerals] = np.minimum(bits[numerals], -np.log2(np.maximum(exact, 2.0**-_RARE_BITS)))
         first = np.flatnonzero(~inside)[:-1, None] + np.arange(1, _OPENING + 1)
         bits[first] = np.minimum(bits[first], _OPENING_BITS)
+        framed = _framed(batch, owners)
+        framed[2:] &= three == two[:-1]  # whatever else could follow there would be content
+        framed[numerals] = False
+        bits[framed] *= _FRAME
         return np.minimum(bits, WORD_BITS)
 
     def _prior(self, words: U64) -> Floats:
         common = np.isin(words, self._common)
         return np.where(common, 2.0**-_COMMON_BITS, 2.0**-_RARE_BITS)
+
+
+def _framed(batch: Batch, owners: Ints) -> NDArray[np.bool_]:
+    """Return which words stand in runs of words that texts of several tasks have: frames, not content."""
+    words = batch.words
+    runs = batch.hasher.together(*(words[step : len(words) - _RUN + 1 + step] for step in range(_RUN)))
+    pairs = np.unique(np.stack([runs, owners[: len(runs)].astype(np.uint64)]), axis=1)
+    several, tasks = np.unique(pairs[0], return_counts=True)
+    starts = np.flatnonzero(np.isin(runs, several[tasks > 1]))
+    framed = np.zeros(len(words), bool)
+    for step in range(_RUN):
+        framed[starts + step] = True
+    return framed
 
 
 def _orders(batch: Batch) -> tuple[U64, U64, U64, U64]:

@@ -56,7 +56,6 @@ def texts_of(sample: Any) -> list[str]:
     """
     texts: list[str] = []
     stack: list[Any] = [sample]
-    chars = 0
     while stack:
         value = stack.pop()
         kind = type(value)
@@ -65,7 +64,6 @@ def texts_of(sample: Any) -> list[str]:
                 stack.append(_Opened(inner, 1))
             elif value:
                 texts.append(value)
-                chars += len(value)
         elif kind is dict:
             stack.extend(_content(value)[::-1])
         elif kind is list or kind is tuple:
@@ -74,8 +72,8 @@ def texts_of(sample: Any) -> list[str]:
             _open(value, stack, texts)
         elif kind is not bool and value is not None:
             texts.append(_number(value))
-        if len(texts) > MAX_LEAVES or chars > MAX_CHARS:
-            raise too_large()
+    if len(texts) > MAX_LEAVES or sum(map(len, texts)) > MAX_CHARS:
+        raise too_large()
     return texts
 
 

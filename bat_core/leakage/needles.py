@@ -96,13 +96,13 @@ class NeedleIndex:
     def search(self, batch: Batch) -> Iterator[Hit]:
         """Yield the accepted places of all needles."""
         found = self._table.find(batch.windows)
-        for at, row in zip(found.at.tolist(), found.rows.tolist(), strict=True):
-            begin = at - int(self._offsets[row])
+        begins, rows = found.at - self._offsets[found.rows], found.rows
+        inside = np.flatnonzero((begins >= 0) & (begins + self._lengths[rows] <= len(batch.squashed)))
+        begins, rows = begins[inside], rows[inside]
+        hashes = batch.hasher.spans(batch.squashed_sums, begins, begins + self._lengths[rows])
+        same = np.flatnonzero(hashes == self._hashes[rows])
+        for begin, row in zip(begins[same].tolist(), rows[same].tolist(), strict=True):
             length = int(self._lengths[row])
-            if begin < 0 or begin + length > len(batch.squashed):
-                continue
-            if batch.hasher.whole(batch.squashed[begin : begin + length].tobytes()) != int(self._hashes[row]):
-                continue
             start, end = int(batch.places[begin]), int(batch.places[begin + length - 1]) + 1
             flags = int(self._flags[row])
             if flags & _PREFIX:

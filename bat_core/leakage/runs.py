@@ -56,6 +56,13 @@ class Match(NamedTuple):
     length: Ints
 
 
+class Held(NamedTuple):
+    """Shares of a text: of its runs of three words, boilerplate too, and of its bits."""
+
+    runs: float
+    bits: float
+
+
 class _Lines(NamedTuple):
     """Words that a sample and a text have in step: word `at` of the batch is that at `first`, and so on to `last`."""
 
@@ -148,12 +155,18 @@ class RunIndex:
         line, weights = line[hit], weights[hit]
         return np.bincount(line, weights, len(counts)), np.bincount(line, minlength=len(counts))
 
-    def held(self, batch: Batch, sample: int, source: int) -> float:
-        """Return which share of all runs of a text, boilerplate too, stands in a sample."""
+    def held(self, batch: Batch, sample: int, source: int) -> Held:
+        """Return how much of a text stands in a sample, in whatever order."""
         low, high = np.searchsorted(batch.word_samples, [sample, sample + 1])
         begin, end = self.starts[source], self.starts[source + 1]
-        grams = self._all[begin : max(begin + 1, end - SIZE + 1)]
-        return float(np.isin(grams, batch.grams[low:high]).mean())
+        same = np.isin(self._all[begin:end], batch.grams[low:high])
+        covered = same.copy()
+        for step in range(1, SIZE):
+            covered[step:] |= same[:-step]
+        weights = self._weights[begin:end]
+        runs = max(1, int(end - begin) - SIZE + 1)
+        return Held(float(same.sum() / runs), float(weights[covered].sum() / max(weights.sum(), 1.0)))
+
 
 
 def _once_each(lines: _Lines, line: Ints, place: Ints, gained: Floats) -> Ints:

@@ -11,7 +11,7 @@ from bat_core.leakage.batch import Batch
 from bat_core.leakage.context import Context
 from bat_core.leakage.decode import DEPTH, Decoded, decode
 from bat_core.leakage.decoded import suspects
-from bat_core.leakage.leaves import leaves_of, texts_of
+from bat_core.leakage.leaves import Leaf, leaves_of, texts_of
 from bat_core.leakage.normalise import folded, origin
 from bat_core.model.leakage import LeakageFinding
 
@@ -58,6 +58,7 @@ class Scanner:
     def scan(self, samples: Sequence[Any], texts: Sequence[Sequence[str]]) -> list[list[LeakageFinding]]:
         """Return findings for each of several samples, whose texts are given."""
         findings: list[list[LeakageFinding]] = [[] for _ in samples]
+        names = _Names(samples)
         layer = _Layer(range(len(samples)), texts)
         budgets = [MAX_DECODED] * len(samples)
         seen: list[set[str] | None] = [None] * len(samples)
@@ -67,7 +68,7 @@ class Scanner:
                 for raised in rule.examine(batch):
                     number = layer.numbers[raised.sample]
                     if len(findings[number]) < _MOST:
-                        findings[number].append(self._finding(rule, raised, batch, layer, samples[number]))
+                        findings[number].append(self._finding(rule, raised, batch, layer, names))
             if depth == DEPTH:
                 break
             deeper = _decoded(layer, batch, budgets, seen, findings)
@@ -77,7 +78,7 @@ class Scanner:
         return findings
 
     def _finding(
-        self, rule: BatchRule, raised: Raised, batch: Batch, layer: _Layer, sample: Any
+        self, rule: BatchRule, raised: Raised, batch: Batch, layer: _Layer, names: _Names
     ) -> LeakageFinding:
         text, begin = batch.leaf(raised.sample, raised.start)
         start, end = _inside(layer.texts[raised.sample][text], raised.start - begin, raised.end - begin)
@@ -88,7 +89,7 @@ class Scanner:
             start, end = how.origin(start, end)
             place = here.above.numbers.index(here.numbers[place])
             text, here = parent, here.above
-        path, start, end = _named(sample, text, start, end)
+        path, start, end = names.named(layer.numbers[raised.sample], text, start, end)
         return LeakageFinding(
             rule=rule.name,
             severity=raised.severity,
@@ -106,14 +107,21 @@ def _inside(text: str, start: int, end: int) -> tuple[int, int]:
     return origin(text, start, max(min(end, size), start + 1))
 
 
-def _named(sample: Any, number: int, start: int, end: int) -> tuple[str, int, int]:
-    """Return the JSON path of a text of a sample and a span in the field as given."""
-    for n, leaf in enumerate(leaves_of(sample)):
-        if n == number:
-            if leaf.within is not None:
-                return paths.render(leaf.node), 0, leaf.within
-            return paths.render(leaf.node), start, end
-    return "$", start, end
+class _Names:
+    """JSON paths of the texts of samples; a sample is walked for them only if something is found in it."""
+
+    def __init__(self, samples: Sequence[Any]) -> None:
+        self._samples = samples
+        self._leaves: dict[int, list[Leaf]] = {}
+
+    def named(self, sample: int, number: int, start: int, end: int) -> tuple[str, int, int]:
+        """Return the JSON path of a text of a sample and a span in the field as given."""
+        if sample not in self._leaves:
+            self._leaves[sample] = list(leaves_of(self._samples[sample]))
+        leaf = self._leaves[sample][number]
+        if leaf.within is not None:
+            return paths.render(leaf.node), 0, leaf.within
+        return paths.render(leaf.node), start, end
 
 
 def _decoded(

@@ -17,7 +17,7 @@ def loads(text: str | bytes) -> Any:
         DuplicateKey: An object has a key twice.
         ValueError, RecursionError: It isn't JSON, or nested deeper than the parser goes.
     """
-    return _DECODER.decode(text if isinstance(text, str) else text.decode())
+    return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8"))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,14 +14,17 @@ from bat_core.leakage.rules.base import Arrays, BatchRule, Raised
 from bat_core.leakage.runs import Match, RunIndex
 from bat_core.model.leakage import HeldoutItem
 
-BLOCK_BITS = 15.0
+BLOCK_BITS = 14.0
 """Bits beyond chance that make a copy, before those for the number of tasks searched."""
 REVIEW_BITS = 9.0
 ENCODED_BITS = 8.0
 """How much less is enough in text that was encoded."""
 WHOLE_SHARE = 0.5
-"""Share of a text's bits that makes a copy of the whole, if so much of its boilerplate is there too."""
+"""Share of a text's bits, and of all its runs of words, that make a copy of the whole."""
 WHOLE_BITS = 12.0
+SHORT_BITS = 64.0
+"""Texts of which the share counts; a copy of a longer one has bits enough."""
+_WORTH_A_LOOK = 0.15
 _LEAST_WORDS = 8
 
 
@@ -63,11 +66,12 @@ class CopyRule(BatchRule):
         long = match.words >= _LEAST_WORDS - 2 * disguised
         copied = (match.bits >= enough) & long
         review = (match.bits >= REVIEW_BITS + self._searched - ease) & long & ~copied
-        whole = (match.shares >= WHOLE_SHARE) & (self._runs.own[match.sources] >= WHOLE_BITS) & ~copied
+        own = self._runs.own[match.sources]
+        whole = (match.shares >= _WORTH_A_LOOK) & (own >= WHOLE_BITS) & (own <= SHORT_BITS) & ~copied
         for at in np.flatnonzero(copied).tolist():
             yield self._raised(batch, match, at, self.reason)
         for at in np.flatnonzero(whole).tolist():
-            if self._runs.held(batch, int(match.samples[at]), int(match.sources[at])) >= WHOLE_SHARE:
+            if min(self._runs.held(batch, int(match.samples[at]), int(match.sources[at]))) >= WHOLE_SHARE:
                 yield self._raised(batch, match, at, self.reason)
         for at in np.flatnonzero(review).tolist():
             yield self._raised(batch, match, at, "words of a held-out text")._replace(severity="review")
