@@ -62,6 +62,49 @@ def check(
         raise typer.Exit(1)
 
 
+@app.command()
+def serve(
+    index: IndexOption,
+    socket: Annotated[Path, typer.Option("--socket", help="Unix socket to listen on; its folder decides who may ask.")],
+    per_minute: Annotated[int, typer.Option("--per-minute", min=1, help="Samples answered within a minute.")] = 600_000,
+) -> None:
+    """Check samples for a trainer that has no key. Receipts are signed with the key in FILE.receipt."""
+    from bat_core.leakage.serve import serve as run
+
+    run(index, socket, per_minute)
+
+
+@app.command()
+def audit(
+    run: Annotated[Path, typer.Argument(help="Run directory.")],
+    index: IndexOption,
+    embeddings: Annotated[
+        Path | None, typer.Option("--embeddings", help="Folder of an encoder model: adds a comparison by meaning.")
+    ] = None,
+    heldout: Annotated[
+        Path | None, typer.Option("--heldout", help="Held-out items, for the comparison by meaning.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check what a run was trained on, on the evaluator's side. Exit code 1 if anything is not a pass."""
+    from bat_core.evolve.audit import audit_run
+
+    said = audit_run(run, index, heldout, embeddings)
+    if as_json:
+        print(json.dumps(said))
+    else:
+        for row in said["samples"]:
+            _show(json.dumps(row))
+        for row in said["alike"]:
+            print(f"{row['id']}: review by meaning: {row['likeness']:.2f} like {row['item_id']}")
+        print(f"{run}: " + ", ".join(f"{count} {name}" for name, count in said["looked_at"].items()))
+        print(", ".join(f"{count} {name}" for name, count in said["counts"].items()))
+        for row in said["overrides"]:
+            print(f"overridden: {row}")
+    if said["counts"]["review"] or said["counts"]["block"] or said["alike"]:
+        raise typer.Exit(1)
+
+
 def _show(row: str) -> None:
     """Print what is not a pass, a line for each finding."""
     checked = json.loads(row)

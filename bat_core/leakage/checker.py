@@ -18,6 +18,7 @@ from bat_core.errors import BatError, LeakageError
 from bat_core.leakage import frames
 from bat_core.leakage.loading import load, load_rule
 from bat_core.leakage.panel import Panel
+from bat_core.leakage.receipts import signed
 from bat_core.model.leakage import HeldoutItem
 
 _PR_SET_PDEATHSIG = 1
@@ -26,7 +27,9 @@ _PR_SET_PDEATHSIG = 1
 def serve(source: BinaryIO, sink: BinaryIO) -> int:
     """Answer frames until `source` ends; return the exit status."""
     try:
-        panel = _prepared(frames.read(source))
+        opening = frames.read(source)
+        panel = _prepared(opening)
+        receipt_key = bytes.fromhex(opening["receipt_key"])
     except EOFError:
         return 0
     except Exception as error:  # noqa: BLE001  # boundary: without an index nothing may be cleared
@@ -39,7 +42,8 @@ def serve(source: BinaryIO, sink: BinaryIO) -> int:
         except EOFError:
             return 0
         checked = panel.check_all([(sample["id"], sample["value"]) for sample in request["samples"]])
-        frames.write(sink, {"checked": [one.model_dump(mode="json") for one in checked]})
+        receipt = signed(receipt_key, request, panel.index, checked)
+        frames.write(sink, {"checked": [one.model_dump(mode="json") for one in checked], "receipt": receipt})
 
 
 def _prepared(opening: dict[str, Any]) -> Panel:

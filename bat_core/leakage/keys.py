@@ -30,13 +30,45 @@ def new_key(index: Path) -> bytes:
     if given:
         return _parsed(given, VARIABLE)
     key = secrets.token_bytes(KEY_BYTES)
-    path = key_file(index)
+    _write(key_file(index), key)
+    return key
+
+
+def new_receipt_key(index: Path) -> bytes:
+    """Return the key of receipts for an index, in FILE.receipt with mode 0600; made when first needed.
+
+    The owner gives it to the trainer, who can then tell genuine receipts. It opens no index.
+    """
+    path = receipt_file(index)
+    if not path.exists():
+        _write(path, secrets.token_bytes(KEY_BYTES))
+    return read_key(path)
+
+
+def receipt_file(index: Path) -> Path:
+    """Return where the receipt key of an index lies."""
+    return index.with_name(index.name + ".receipt")
+
+
+def read_key(path: Path) -> bytes:
+    """Return the key in a file.
+
+    Raises:
+        LeakageError: It can't be read, or is none.
+    """
+    try:
+        return _parsed(path.read_text(errors="replace"), str(path))
+    except OSError as error:
+        raise LeakageError(f"can't read the key {path} ({error.strerror})", remedy="check the name") from error
+
+
+def _write(path: Path, key: bytes) -> None:
+    """Write a key that only its owner can read; the file appears complete or not at all."""
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(key.hex() + "\n")
     partial.replace(path)
-    return key
 
 
 def key_of(index: Path) -> bytes:
