@@ -10,9 +10,10 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from bat_core.blame import blamed
 from bat_core.errors import BatError
 from bat_core.hooks.executor import Executor
-from bat_core.parent import die_with_parent
+from bat_core.processes.parent import die_with_parent
 
 
 def resolve(name: str) -> Callable[[Any], Any]:
@@ -23,7 +24,8 @@ def resolve(name: str) -> Callable[[Any], Any]:
 
 
 def _call(name: str, item: Any) -> Any:
-    return resolve(name)(item)
+    with blamed():  # here, since a traceback does not cross to the caller
+        return resolve(name)(item)
 
 
 def _start_worker() -> None:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from bat_core.errors import PluginError
 from bat_core.hooks.specs import HOOKSPEC_VERSION
+from bat_core.model.base import digest_of
 
 KINDS = (
     "domains",
@@ -75,6 +78,24 @@ def installed(kind: str) -> list[Found]:
     return sorted(set(found), key=lambda f: (f.name, f.distribution))
 
 
+_TARGETS: dict[str, Found] = {}
+"""Plugins that were loaded by `module:Class`, by package."""
+
+
+def owners() -> dict[str, Found]:
+    """Return the plugins that this process can have loaded by the top-level package of their code, ours left out."""
+    found = {**_TARGETS}
+    for kind in KINDS:
+        for one in installed(kind):
+            found.setdefault(_package(one.target), one)
+    found.pop("bat_core", None)
+    return found
+
+
+def _package(target: str) -> str:
+    return target.partition(":")[0].partition(".")[0]
+
+
 def find(kind: str, name: str) -> Found:
     """Return the plugin that `name` means: `name` where unique, or `distribution/name`.
 
@@ -122,15 +143,32 @@ def load(kind: str, name: str) -> Any:
     """Return the class behind a name. `module:Class` is taken as it is.
 
     Raises:
-        PluginError: If it can't be found or imported, with distribution, version, target and remedy.
+        PluginError: If it can't be found or imported, or was written for another hook API; with distribution,
+            version, target and remedy.
     """
-    if ":" in name:
-        return _load_target(kind, name)
-    return _load(find(kind, name))
+    found = _load_target(kind, name) if ":" in name else _load(find(kind, name))
+    if kind != "domains":  # those have to say it, see load_domain
+        _check_api(f"{kind} plugin {name!r}", found)
+    return found
+
+
+def _check_api(what: str, plugin: object, *, needed: bool = False) -> None:
+    """Check that a plugin which says for what hook API it was written (`api`) means the major version of ours.
+
+    Raises:
+        PluginError: If it means another one, or says nothing although that is `needed`.
+    """
+    api = str(getattr(plugin, "api", "none" if needed else HOOKSPEC_VERSION))
+    if api.partition(".")[0] != HOOKSPEC_VERSION.partition(".")[0]:
+        raise PluginError(
+            f"{what} was written for hook API {api}; this bat-core speaks {HOOKSPEC_VERSION}",
+            remedy=f"install a matching version of the {'domain' if needed else 'plugin'} or of bat-core",
+        )
 
 
 def _load_target(kind: str, target: str) -> Any:
     entry = EntryPoint(target, target, f"bat_core.{kind}")
+    _TARGETS[_package(target)] = Found(kind, target, target, "a module", "without a version", entry)
     try:
         return entry.load()
     except Exception as error:  # boundary: a foreign module may raise anything while it is imported
@@ -147,13 +185,7 @@ def load_domain(name: str) -> Any:
         PluginError: If it is missing, broken, or written for another hook API.
     """
     cls = load("domains", name)
-    api = str(getattr(cls, "api", "none"))
-    if api.split(".")[0] != HOOKSPEC_VERSION.split(".")[0]:
-        raise PluginError(
-            f"domain {name!r} ({cls.__module__}) was written for hook API {api}; "
-            f"this bat-core speaks {HOOKSPEC_VERSION}",
-            remedy="install a matching version of the domain or of bat-core",
-        )
+    _check_api(f"domain {name!r} ({cls.__module__})", cls, needed=True)
     try:
         return cls()
     except Exception as error:  # boundary: a foreign constructor may raise anything
@@ -163,9 +195,21 @@ def load_domain(name: str) -> Any:
         ) from error
 
 
+def package_digest(module: str) -> str:
+    """Return the digest of a package's (or single module's) Python files: a domain that changed is another domain."""
+    package = sys.modules[module.partition(".")[0]]
+    if hasattr(package, "__path__"):
+        root = Path(next(iter(package.__path__)))
+        files = sorted(root.rglob("*.py"))
+    else:
+        files = [Path(str(package.__file__))]
+        root = files[0].parent
+    return digest_of([[str(path.relative_to(root)), digest_of(path.read_bytes())] for path in files])
+
+
 def load_all(kind: str) -> list[tuple[Found, Any]]:
     """Return every plugin of a kind, loaded. One that is broken stops: nobody may remove a leakage rule."""
-    return [(found, _load(found)) for found in installed(kind)]
+    return [(found, load(kind, found.qualified)) for found in installed(kind)]
 
 
 def _unmarked(observer: object) -> str:
@@ -203,6 +247,7 @@ class Observers:
     def _register(self, name: str, make: Callable[[], object]) -> None:
         try:
             observer = make()
+            _check_api(type(observer).__name__, observer)
             if unmarked := _unmarked(observer):
                 raise PluginError(f"{type(observer).__name__}.{unmarked} lacks @hookimpl", remedy="mark it")
             self._manager.register(observer, name)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,24 @@ CELLS = (
     ("classification", "failure", "S5"),
 )
 """Track, stratum and fault stage of the few tasks on which the real domain is tried."""
+
+
+@pytest.fixture
+def distribute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], Path]:
+    """Make a distribution bat-MODULE with one module and its entry points; child processes can import it too."""
+    site = tmp_path / "site"
+
+    def make(module: str, code: str, entries: str) -> Path:
+        info = site / f"bat_{module}-0.1.0.dist-info"
+        info.mkdir(parents=True)
+        (site / f"{module}.py").write_text(textwrap.dedent(code))
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: bat-{module}\nVersion: 0.1.0\n")
+        (info / "entry_points.txt").write_text(textwrap.dedent(entries))
+        monkeypatch.syspath_prepend(str(site))
+        monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+        return site
+
+    return make
 
 
 @pytest.fixture(scope="session")

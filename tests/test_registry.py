@@ -210,6 +210,10 @@ def test_an_observer_gets_the_arguments_that_it_names(site: Site) -> None:
         ("@hookimpl\ndef bat_decision(self, verdict): pass", "{'verdict'}"),
         ("def bat_decision(self, decision): pass", "O.bat_decision lacks @hookimpl"),
         ("def __init__(self): raise OSError('no network')", "no network"),
+        (
+            "api = '2.3'\n@hookimpl\ndef bat_decision(self, decision): print('called')",
+            "O was written for hook API 2.3; this bat-core speaks 1.0; install a matching version",
+        ),
     ],
 )
 def test_an_observer_that_can_not_work_is_skipped_with_a_warning_or_fatal(site: Site, body: str, said: str) -> None:
@@ -217,6 +221,21 @@ def test_an_observer_that_can_not_work_is_skipped_with_a_warning_or_fatal(site: 
     assert "observer bat-nlp/o skipped: " in site.log and said in site.log
     last = site.run(EMIT.format(times=1), BAT_STRICT_PLUGINS="1")
     assert last.startswith("bat_core.errors.PluginError: observer bat-nlp/o is not usable: ") and said in last
+
+
+def test_an_observer_of_this_major_version_takes_part(site: Site) -> None:
+    assert observe(site, "api = '1.9'\n@hookimpl\ndef bat_decision(self, decision): print(decision)") == "DECISION\n[]"
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"), [("verifiers", "load('verifiers', 'x')"), ("leakage_rules", "load_all('leakage_rules')")]
+)
+def test_any_plugin_of_another_api_is_refused(site: Site, kind: str, how: str) -> None:
+    site.add("bat-nlp", "nlp", "class D: api = '2.0'\n", f"[bat_core.{kind}]\nx = nlp:D\n")
+    said = site.run(f"r.{how}")
+    assert f"PluginError: {kind} plugin " in said and "was written for hook API 2.0; this bat-core speaks 1.0; " in said
+    (site.folder / "nlp.py").write_text("class D: api = '1.4'\n")
+    assert site.run(f"print(len([r.{how}]))") == "1"
 
 
 def test_an_observer_that_raises_is_logged_once_and_dropped_after_three(site: Site) -> None:

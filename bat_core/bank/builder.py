@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bat_core.bank.produce import Admitted, Order, Produced, produce
-from bat_core.bank.store import Rejection, write
+from bat_core.bank.store import Rejection, complete, write
+from bat_core.bank.sweep import sweep
 from bat_core.errors import SynthesisError
 from bat_core.hooks.contract import StageContract
 from bat_core.hooks.executor import Executor
@@ -20,7 +21,9 @@ from bat_core.model.run import BankReport
 from bat_core.model.state import StageState
 from bat_core.model.task import Task
 from bat_core.model.training import Slice
+from bat_core.registry import load_domain, package_digest
 from bat_core.rollout.lab import LabSpec
+from bat_core.sandboxes.snapshots import SnapshotStore
 
 TEXT_LIMIT = 1 << 20
 PRODUCE = f"{produce.__module__}:{produce.__name__}"
@@ -36,6 +39,7 @@ class Builder:
         executor: Where.
         preflight: The leakage checker; nothing enters unchecked.
         progress: Called with (done, total) tasks.
+        found: Whether the bank was there already.
     """
 
     folder: Path
@@ -44,25 +48,48 @@ class Builder:
     preflight: Preflight
     progress: Callable[[int, int], None] = lambda done, total: None
     rejected: list[Rejection] = field(default_factory=list)
+    found: bool = False
 
     def build(self, contract: StageContract, tasks: Sequence[Task]) -> BankReport:
-        """Check, solve and admit `tasks`, then write the bank.
+        """Check, solve and admit `tasks`, then write the bank; one that is complete already stays as it is.
 
         Raises:
             SynthesisError: If nothing at all could be admitted.
         """
+        request = self._request(tasks)
+        if (standing := complete(self.folder, request)) is not None:
+            self.found = True
+            self._forget_parts()
+            return standing
         clean = self._clean_tasks(contract, tasks)
         states: list[StageState] = []
         slices: list[Slice] = []
         for n, produced in enumerate(self._solve(clean), 1):
             self._take(produced, states, slices)
             self.progress(n, len(clean))
+        sweep(SnapshotStore(Path(self.lab.store)), states)  # before the manifest: a complete bank is a swept one
         if clean and not states:
+            self._forget_parts()
             first = self.rejected[0].reason if self.rejected else "no states"
-            raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy="see `bat bank show`")
-        report = write(self.folder, states, slices, self.rejected, len(clean))
-        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+            remedy = "mend the tasks or the domain's expert and run again"
+            raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy=remedy)
+        report = write(self.folder, states, slices, self.rejected, len(clean), request)
+        self._forget_parts()
         return report
+
+    def _forget_parts(self) -> None:
+        """Remove what was solved but not checked yet: a rejected sample stays nowhere."""
+        shutil.rmtree(self.folder / "parts", ignore_errors=True)
+
+    def _request(self, tasks: Sequence[Task]) -> str:
+        """Return the digest of all that a bank depends on: tasks, code, limits, and what it was checked against."""
+        return digest_of([self._how(), self.preflight.digest, [digest_of(task) for task in tasks]])
+
+    def _how(self) -> JsonObject:
+        """Return what the solution of a task depends on besides the task; where it is kept does not count."""
+        packages = ("bat_core", type(load_domain(self.lab.domain)).__module__)
+        code = [package_digest(package) for package in packages]
+        return {"code": code, "lab": self.lab.model_dump(mode="json", exclude={"store"})}
 
     def _clean_tasks(self, contract: StageContract, tasks: Sequence[Task]) -> list[Task]:
         """Return the tasks that may be solved: everything that the sandbox would be given is checked first."""
@@ -79,7 +106,8 @@ class Builder:
         """Yield in order of tasks; each result is kept on disk until the bank is complete."""
         parts = self.folder / "parts"
         parts.mkdir(parents=True, exist_ok=True)
-        paths = [parts / (digest_of(task)[7:27] + ".json") for task in tasks]
+        how = self._how()
+        paths = [parts / (digest_of([how, digest_of(task)])[7:27] + ".json") for task in tasks]
         missing = [(t, p) for t, p in zip(tasks, paths, strict=True) if not p.exists()]
         fresh = self.executor.map(PRODUCE, [Order(self.lab, task) for task, _ in missing])
         for path in paths:
@@ -89,8 +117,10 @@ class Builder:
 
     def _take(self, produced: Produced, states: list[StageState], slices: list[Slice]) -> None:
         """Put what passes the preflight into the pools: a state with all of its slices, or nothing of it."""
-        for why in produced.refused:
-            self.rejected.append(Rejection(digest_of(why), "admission", "admission", reason=why))
+        refused = self.preflight.check((str(n), why) for n, why in enumerate(produced.refused))
+        for why, answer in zip(produced.refused, refused, strict=True):
+            reason = why if answer.verdict == "pass" else "the reason is not shown: it quotes what is held out"
+            self.rejected.append(Rejection(digest_of(why), "admission", "admission", reason=reason))
         values = [_whole(admitted) for admitted in produced.admitted]
         answers = self.preflight.check((str(n), value) for n, value in enumerate(values))
         for admitted, value, answer in zip(produced.admitted, values, answers, strict=True):

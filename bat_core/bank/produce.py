@@ -70,19 +70,21 @@ async def _produce(lab: Lab, task: Task) -> Produced:
 
 @dataclass(frozen=True)
 class LogOrder:
-    """Record one log for a base policy, with the expert's slips or without."""
+    """Record one log for a base policy, of the domain's novice or of its expert."""
 
     lab: LabSpec
     task: Task
-    slips: bool
+    novice: bool
 
 
 def record(order: LogOrder) -> list[tuple[str, Sequence[Message]]]:
-    """Return (focus, conversation) pairs of an expert run: whole, and stage by stage."""
+    """Return (focus, conversation) pairs of one run: whole, and stage by stage."""
     lab = lab_for(order.lab)
-    return lab.run(_record(lab, order.task, random.Random(digest_of([order.task.id, "log"])) if order.slips else None))
+    return lab.run(_record(lab, order))
 
 
-async def _record(lab: Lab, task: Task, slips: random.Random | None) -> list[tuple[str, Sequence[Message]]]:
-    run = await solve(lab, task, lab.domain.expert(task, slips))
+async def _record(lab: Lab, order: LogOrder) -> list[tuple[str, Sequence[Message]]]:
+    rng = random.Random(digest_of([order.task.id, "log"]))
+    actor = lab.domain.novice(order.task, rng) if order.novice else lab.domain.expert(order.task)
+    run = await solve(lab, order.task, actor)
     return [(c.state.focus, (*lab.harness.prompt(lab.contract, c.state), *c.expert.messages)) for c in cut(lab, run)]

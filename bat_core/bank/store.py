@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bat_core.errors import SynthesisError
+from bat_core.errors import SnapshotMismatch, SynthesisError
 from bat_core.model.base import JsonObject, Value, digest_of
 from bat_core.model.run import BankReport
 from bat_core.model.state import StageState
@@ -41,6 +41,7 @@ class Rejection:
 class _Manifest(Value):
     report: BankReport
     files: dict[str, str]
+    request: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,24 @@ class Bank:
 
 
 def write(
-    folder: Path, states: Sequence[StageState], slices: Sequence[Slice], rejected: Sequence[Rejection], tasks: int
+    folder: Path,
+    states: Sequence[StageState],
+    slices: Sequence[Slice],
+    rejected: Sequence[Rejection],
+    tasks: int,
+    request: str = "",
 ) -> BankReport:
-    """Write all tables and, last, the manifest that makes them a bank; each file appears only when complete."""
+    """Write all tables and, last, the manifest that makes them a bank; each file appears only when complete.
+
+    `request` is the digest of all that the bank was made from, by which `complete` knows it again.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     _write_table(folder / "states.parquet", [_state_row(state) for state in states])
     _write_table(folder / "slices.parquet", [_slice_row(one) for one in slices])
     _write_table(folder / "rejected.parquet", [vars(one) for one in rejected])
     report = _report(states, slices, rejected, tasks)
-    manifest = _Manifest(report=report, files={name: digest_of((folder / name).read_bytes()) for name in COLUMNS})
+    files = {name: digest_of((folder / name).read_bytes()) for name in COLUMNS}
+    manifest = _Manifest(report=report, files=files, request=request)
     _replace(folder / "manifest.json", manifest.model_dump_json(indent=1).encode())
     return report
 
@@ -82,6 +92,14 @@ def read(folder: Path) -> Bank:
     for ref in {state.snapshot.root: state.snapshot for state in states}.values():
         snapshots.tar(ref)  # else a damaged one would make lost rollouts, and nobody would know why
     return Bank(manifest.report, states, slices)
+
+
+def complete(folder: Path, request: str) -> BankReport | None:
+    """Return the report of the bank in `folder` if it was made for this request and every digest holds, else None."""
+    try:
+        return read(folder).report if _manifest(folder).request == request else None
+    except (SynthesisError, SnapshotMismatch):
+        return None
 
 
 def read_manifest(folder: Path) -> JsonObject:

@@ -24,7 +24,7 @@ def build(
     write_tasks: Annotated[Path | None, typer.Option("--write-tasks", help="Only write the tasks as JSONL.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Build a Stage Bank in RUN/bank; tasks already solved there are not solved again."""
+    """Build a Stage Bank in RUN/bank; what was solved there before is not solved again."""
     from bat_core.bank.builder import Builder, read_tasks
     from bat_core.bank.plan import make_tasks, requests
     from bat_core.cli.display import Display
@@ -53,7 +53,7 @@ def build(
                 report = builder.build(plugin.contract(), wanted)
         finally:
             executor.close()
-        display.announce("bank", report)
+        display.announce(f"bank: nothing to do, {directory.bank} is complete" if builder.found else "bank", report)
     if as_json:
         print(report.model_dump_json())
 

@@ -59,7 +59,8 @@ class Display:
         """Print what has been decided."""
         if isinstance(value, BankReport):
             counts = f"{value.states} states and {value.slices} slices of {value.tasks} tasks"
-            self.console.print(f"bank: {counts}, {value.rejected} rejected, {value.digest[:19]}")
+            said = f"{event}: {counts}, {value.rejected} rejected, {value.digest[:19]}"
+            self.console.print(said, soft_wrap=True)
         elif isinstance(value, Mixture):
             self.console.print(f"round {value.round}: {value.reason}; groups a batch {value.groups}")
         elif isinstance(value, Diagnosis):

@@ -37,8 +37,21 @@ def guarded(command: Callable[..., Any], *, debug: bool) -> Callable[..., Any]:
             if isinstance(error, BrokenPipeError):
                 _check_reader()
             _leave(_system(error), 2)
+        except Exception as error:  # boundary: a plugin may raise anything
+            said = None if debug else _foreign(error)
+            if said is None:
+                raise
+            _leave(said, 2)
 
     return run
+
+
+def _foreign(error: Exception) -> str | None:
+    """Return what to say of an error that a plugin's code raised; None if it is ours."""
+    from bat_core.blame import plugin_error
+
+    told = plugin_error(error)
+    return None if told is None else str(told)
 
 
 def _system(error: OSError) -> str:
@@ -47,7 +60,7 @@ def _system(error: OSError) -> str:
         return f"the disk is full{where}; free some space and run the same command again, it goes on"
     if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
         return f"no permission{where}: {error.strerror}; choose another --run or mend the rights"
-    return f"{error.strerror or error}{where}; run with --debug for details"
+    return _foreign(error) or f"{error.strerror or error}{where}; run with --debug for details"
 
 
 def _check_reader() -> None:

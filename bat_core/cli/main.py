@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from importlib.metadata import entry_points, version
 from typing import Any
@@ -76,7 +77,7 @@ def _load(target: str, *, debug: bool) -> Any:
         return guarded(command, debug=debug)
     for registered in command.registered_commands:
         assert registered.callback is not None
-        registered.callback = guarded(registered.callback, debug=debug)
+        registered.callback = guarded(inspect.unwrap(registered.callback), debug=debug)  # once, however often we load
     return command
 
 

@@ -79,7 +79,8 @@ class TrainConfig(Section):
     trainer: str = "trl-grpo"
     groups: int = Field(default=8, ge=4, description="groups a batch")
     rollouts: int = Field(default=4, ge=2, description="K rollouts a group")
-    steps: int = Field(default=8, ge=1, description="optimiser steps a round")
+    steps: int = Field(default=8, ge=1, description="batches of rollouts a round")
+    iterations: int = Field(default=1, ge=1, description="optimiser steps on each batch, clipped after the first")
     lr: float = Field(default=2.5e-7, gt=0)
     beta: float = Field(default=0.006, ge=0)
     loss: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"

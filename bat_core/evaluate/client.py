@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, Self
 
 from pydantic import ValidationError
 
@@ -16,15 +12,16 @@ from bat_core import errors
 from bat_core.errors import EvaluatorError
 from bat_core.evaluate.declared import undeclared
 from bat_core.hooks.evaluator import EvalProgress
-from bat_core.leakage import frames
 from bat_core.model.diagnosis import Diagnosis
 from bat_core.model.training import PolicyRef
+from bat_core.processes import frames
+from bat_core.processes.child import Child
 
 ERRORS = frozenset(name for name, value in vars(errors).items() if isinstance(value, type))
 """The words for a failure that may cross: the names in our tree of errors."""
 LARGEST = 64 * 1024
 """Bytes of an answer; a Diagnosis is far smaller."""
-INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "BAT_PLUGINS")
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 class EvaluatorProcess:
@@ -42,7 +39,7 @@ class EvaluatorProcess:
         self._domain = domain
         self._suite = suite
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Child | None = None
 
     def evaluate(self, policy: PolicyRef, against: PolicyRef | None, progress: EvalProgress) -> Diagnosis:
         """Return the diagnosis of `policy`.
@@ -52,21 +49,19 @@ class EvaluatorProcess:
         """
         process = self._started()
         request = {"policy": policy.model_dump(), "against": against.model_dump() if against else None}
-        self._send(process, request)
-        while True:
-            answer = self._receive(process)
-            if "progress" in answer:
-                progress(*self._counts(answer["progress"]))
-                continue
-            try:
-                diagnosis = Diagnosis.model_validate(answer.get("diagnosis"))
-            except ValidationError as error:
-                raise self._failed("sent something that is not a Diagnosis") from error
-            if diagnosis.policy != policy.digest or diagnosis.against != (against.digest if against else None):
-                raise self._failed("sent the Diagnosis of other policies")
-            if undeclared(diagnosis, self._domain):
-                raise self._failed("sent a Diagnosis with names that its domain does not declare")
-            return diagnosis
+        answer = self._ask(process, frames.encode(request))
+        while "progress" in answer:
+            progress(*self._counts(answer["progress"]))
+            answer = self._ask(process)
+        try:
+            diagnosis = Diagnosis.model_validate(answer.get("diagnosis"))
+        except ValidationError as error:
+            raise self._failed("sent something that is not a Diagnosis") from error
+        if diagnosis.policy != policy.digest or diagnosis.against != (against.digest if against else None):
+            raise self._failed("sent the Diagnosis of other policies")
+        if undeclared(diagnosis, self._domain):
+            raise self._failed("sent a Diagnosis with names that its domain does not declare")
+        return diagnosis
 
     def _counts(self, value: Any) -> tuple[int, int]:
         """Return progress as two whole numbers: nothing else may cross on the way to a Diagnosis."""
@@ -76,34 +71,17 @@ class EvaluatorProcess:
             case _:
                 raise self._failed("sent progress that is not two counts")
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> Child:
         if self._process is None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
-            environment |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-            with (self._folder / f"{self._suite}.log").open("ab") as log:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", "bat_core.evaluate.server"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    env=environment,
-                )
-            self._send(self._process, self._opening)
-            self._receive(self._process)
+            self._process = Child("bat_core.evaluate.server", self._folder / f"{self._suite}.log", ENVIRONMENT)
+            self._ask(self._process, frames.encode(self._opening))
         return self._process
 
-    def _send(self, process: subprocess.Popen[bytes], value: Any) -> None:
-        assert process.stdin is not None
+    def _ask(self, process: Child, frame: bytes = b"") -> dict[str, Any]:
+        """Send a frame, if there is one, and return the next answer."""
         try:
-            frames.write(cast(BinaryIO, process.stdin), value)
-        except OSError as error:
-            raise self._failed("died") from error
-
-    def _receive(self, process: subprocess.Popen[bytes]) -> dict[str, Any]:
-        assert process.stdout is not None
-        try:
-            answer = frames.read(cast(BinaryIO, process.stdout), LARGEST)
+            answer = process.ask(frame, limit=LARGEST)
         except (EOFError, ValueError, OSError) as error:
             raise self._failed("died or sent garbage") from error
         if not isinstance(answer, dict) or "error" in answer:
@@ -119,17 +97,8 @@ class EvaluatorProcess:
     def close(self) -> None:
         """End the process. Idempotent."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with suppress(BrokenPipeError):  # it died with a request unread
-                    stream.close()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            process.close()
 
     def __enter__(self) -> Self:
         """Return itself."""

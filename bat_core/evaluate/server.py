@@ -7,18 +7,16 @@ in the evaluator's own folder.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from typing import Any, BinaryIO
 
 from bat_core.errors import BatError
 from bat_core.hooks.domain import Suite
-from bat_core.leakage import frames
 from bat_core.model.diagnosis import Diagnosis
 from bat_core.model.leakage import HeldoutItem
 from bat_core.model.training import PolicyRef
-from bat_core.parent import die_with_parent
+from bat_core.processes import frames
+from bat_core.processes.serving import served
 from bat_core.registry import load_domain
 
 
@@ -54,17 +52,12 @@ def serve(source: BinaryIO, sink: BinaryIO) -> int:
 
 def main() -> int:
     """Serve on stdin and stdout; stray prints go to stderr, which is the evaluator's log."""
-    die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with os.fdopen(os.dup(0), "rb") as source, os.fdopen(os.dup(1), "wb") as sink:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(2, 1)
-        try:
-            return serve(source, sink)
-        finally:
-            from bat_core.rollout.lab import close_labs
+    try:
+        return served(serve)
+    finally:
+        from bat_core.rollout.lab import close_labs
 
-            close_labs()
+        close_labs()
 
 
 if __name__ == "__main__":

@@ -8,14 +8,12 @@ import os
 import secrets
 import shutil
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
 from bat_core.errors import RunError
 from bat_core.evolve.journal import Journal
-from bat_core.model.base import digest_of
 
 
 class RunDirectory:
@@ -124,15 +122,3 @@ def write_json(path: Path, value: Any) -> None:
     partial = path.with_name(path.name + ".partial")
     partial.write_text(json.dumps(value, indent=1) + "\n")
     partial.replace(path)
-
-
-def package_digest(module: str) -> str:
-    """Return the digest of a package's (or single module's) Python files: a domain that changed is another domain."""
-    package = sys.modules[module.partition(".")[0]]
-    if hasattr(package, "__path__"):
-        root = Path(next(iter(package.__path__)))
-        files = sorted(root.rglob("*.py"))
-    else:
-        files = [Path(str(package.__file__))]
-        root = files[0].parent
-    return digest_of([[str(path.relative_to(root)), digest_of(path.read_bytes())] for path in files])

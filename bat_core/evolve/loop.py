@@ -18,7 +18,7 @@ from bat_core.curriculum.batches import batches
 from bat_core.errors import ConfigError, RunError
 from bat_core.evaluate.client import EvaluatorProcess
 from bat_core.evolve.base_policy import base_policy
-from bat_core.evolve.directory import RunDirectory, package_digest, write_json
+from bat_core.evolve.directory import RunDirectory, write_json
 from bat_core.evolve.preflight import open_preflight
 from bat_core.evolve.records import RoundRecorder
 from bat_core.evolve.settings import evaluator_settings, lab_spec, seed_of, trainer_settings
@@ -59,7 +59,7 @@ class Evolution:
         self._announce = announce
         self.domain = registry.load_domain(self.config.domain)
         self.stages = self.domain.contract().stages()
-        self._plugins = package_digest(type(self.domain).__module__)
+        self._plugins = registry.package_digest(type(self.domain).__module__)
         self.lab = lab_spec(self.config, run)
         self.settings = trainer_settings(self.config, self.lab)
         self.trainer: PolicyTrainer = registry.load("trainers", self.config.train.trainer)()

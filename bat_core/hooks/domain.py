@@ -45,12 +45,19 @@ class Domain(ABC):
         Args:
             task: The task.
             slips: If given, the actor now and then makes a plausible mistake first (`Act.kind == "slip"`):
-                the mixed-quality logs from which a base policy is built, and the attempts of failure states.
+                the attempts that stand in the history of failure states.
         """
 
     @abstractmethod
     def verifiers(self) -> Mapping[str, RubricVerifier]:
         """Return the checks that rubric items name as `check:NAME`."""
+
+    def novice(self, task: Task, rng: Random) -> Actor:
+        """Return an actor of mixed quality, whose mistakes may stand: half of the logs for a tiny base policy.
+
+        The default makes its mistakes good at once; then a base has little to unlearn.
+        """
+        return self.expert(task, rng)
 
     def workflow(self) -> Path | None:
         """Return the public description that a teacher model reads."""

@@ -7,21 +7,17 @@ What rules or sources print goes to stderr. The process ends with its stdin or w
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from bat_core.errors import BatError, LeakageError
-from bat_core.leakage import frames
 from bat_core.leakage.loading import load, load_rule
 from bat_core.leakage.panel import Panel
 from bat_core.leakage.receipts import signed
 from bat_core.model.leakage import HeldoutItem
-
-_PR_SET_PDEATHSIG = 1
+from bat_core.processes import frames
+from bat_core.processes.serving import served
 
 
 def serve(source: BinaryIO, sink: BinaryIO) -> int:
@@ -60,31 +56,5 @@ def _said(error: Exception) -> str:
     return str(error) if isinstance(error, BatError) else f"the checker could not start: {type(error).__name__}"
 
 
-def _die_with_parent() -> None:
-    """End when the parent does, even if a copy of our stdin lives on in another process.
-
-    The kernel also sends the signal when only the thread that started us ends; then the parent is still there.
-    """
-    parent = os.getppid()
-
-    def on_signal(number: int, frame: object) -> None:
-        if os.getppid() != parent:
-            os._exit(1)
-
-    signal.signal(signal.SIGUSR1, on_signal)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGUSR1))
-
-
-def main() -> int:
-    """Serve on stdin and stdout; stray prints go to stderr."""
-    _die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with os.fdopen(os.dup(0), "rb") as source, os.fdopen(os.dup(1), "wb") as sink:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(2, 1)
-        return serve(source, sink)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(served(serve))

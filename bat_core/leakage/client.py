@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,18 +16,18 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from bat_core.errors import LeakageError
-from bat_core.leakage import frames
-from bat_core.leakage.pipe import exchange
 from bat_core.leakage.receipts import LeakageReceipt, verified
 from bat_core.leakage.verdict import worst
 from bat_core.model.base import JsonObject
 from bat_core.model.leakage import Checked, LeakageFinding
+from bat_core.processes import frames
+from bat_core.processes.child import Child
 
 BUILT_IN_RULES = tuple(
     f"bat_core.leakage.rules.{name}:{name.capitalize()}Rule"
     for name in ("answer", "fact", "identifier", "path", "secret", "text", "trace")
 )
-_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "SYSTEMROOT")
+_CHECKER = "bat_core.leakage.checker"
 _BATCH = 64
 _BATCH_BYTES = 4 * 1024 * 1024
 _REMEDY = "nothing was cleared; look at the checker's log and run the preflight again"
@@ -73,12 +72,10 @@ class Preflight:
             "receipt_key": self._receipt_key.hex(),
         }
         self.receipts: list[LeakageReceipt] = []
-        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-        self._environment = {**inherited, **(environment or {})}
-        self._command = [python, "-P", "-m", "bat_core.leakage.checker"]
+        self._environment, self._python = environment, python
         self._timeout = timeout
-        self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
+        self._log = log or Path(os.devnull)
+        self._process: Child | None = None
         self.covered: dict[str, int] = {}
         self.refused = 0
         self.digest = ""
@@ -86,15 +83,7 @@ class Preflight:
     def __enter__(self) -> Self:
         """Start the checker and wait until its index is ready."""
         try:
-            with (self._log or Path(os.devnull)).open("ab") as log:
-                self._process = subprocess.Popen(
-                    self._command,
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    bufsize=0,
-                    env=self._environment,
-                )
+            self._process = Child(_CHECKER, self._log, self._environment, self._python)
         except OSError as error:
             raise LeakageError(f"the leakage checker can't be started ({error.strerror})", remedy=_REMEDY) from error
         self._greeted(self._ask(frames.encode(self._opening)))
@@ -117,16 +106,8 @@ class Preflight:
     def close(self) -> None:
         """End the checker. Idempotent."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
-        try:
-            process.wait(2)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            process.close()
 
     def check(self, samples: Iterable[tuple[str, Any]]) -> list[Checked]:
         """Return a verdict for each (id, JSON value), in order.
@@ -165,7 +146,7 @@ class Preflight:
             raise LeakageError("the leakage checker is not running", remedy="use Preflight as a context manager")
         answered = False
         try:
-            answer = exchange(self._process, frame, self._timeout)
+            answer = self._process.ask(frame, self._timeout)
             answered = True
         except (OSError, EOFError, ValueError) as error:
             raise self._failed(f"the leakage checker failed ({type(error).__name__})") from error

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from bat_core.errors import LeakageError
-from bat_core.leakage import frames
 from bat_core.leakage.client import Preflight
+from bat_core.processes import frames
 
 _REMEDY = "nothing was cleared; is `bat leakage serve` running, and may you use its socket?"
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from bat_core.errors import LeakageError
-from bat_core.leakage import frames
 from bat_core.leakage.index_file import read_index
 from bat_core.leakage.keys import key_of, new_receipt_key
 from bat_core.leakage.panel import Panel
 from bat_core.leakage.receipts import signed
+from bat_core.processes import frames
 
 PER_MINUTE = 600_000
 """Samples that are answered within a minute: a checker that answers everything can be asked for everything."""

@@ -49,7 +49,7 @@ class Lab:
         self.domain = registry.load_domain(spec.domain)
         self.contract = self.domain.contract()
         self.store = SnapshotStore(Path(spec.store))
-        self.scorer = Scorer(self.domain, self.store)
+        self.scorer = Scorer(self.domain, self.store, self.key)
         self.harness: Harness = registry.load("harnesses", spec.rollout.harness)(spec.rollout.observation_chars)
         self._runner = asyncio.Runner()
         self._provider: SandboxProvider | None = None

@@ -1,8 +1,8 @@
-"""A base policy for any domain, built from that domain's own expert logs, slips included.
+"""A base policy for any domain, built from that domain's own logs, slips included.
 
 GRPO sharpens what a policy can sample already; it does not build a skill in minutes. So a tiny policy first
 learns the form of its domain's work - tool calls, copying names, what tends to follow what - from logs of an
-expert that errs now and then, with all names exchanged at random, so that names carry no answers.
+expert and of a novice who errs now and then, with all names exchanged at random, so that names carry no answers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bat_core.bank.plan import make_tasks, requests
 from bat_core.bank.produce import LogOrder, record
@@ -36,8 +36,7 @@ CORPUS = 160
 """Conversations that the tokenizer is trained on."""
 SHORT = ((0.12, 130), (0.25, 220))
 """Until which share of the steps conversations are cut to how many tokens."""
-LONG = (220, 400, 560)
-"""Lengths afterwards, in turn at random."""
+DIGITS = "0123456789"
 LOG_SEED = 0x0BA5E
 """Logs for the base come from their own tasks, whatever the run's seed."""
 
@@ -63,7 +62,8 @@ def build_base(
     tokenizer = make_tokenizer(domain, policy, whole[:CORPUS])
     chat = ChatFormat(tokenizer)
     rows = [conversation_row(chat, conversation) for _, conversation in logs]
-    lesson = curriculum(rows, name_tokens(tokenizer, domain.names()), policy, random.Random(LOG_SEED))
+    words = Words(single_tokens(tokenizer, domain.names()), single_tokens(tokenizer, DIGITS))
+    lesson = curriculum(rows, words, policy, random.Random(LOG_SEED))
     model = tiny_model(tokenizer, policy, LOG_SEED)
     write_what_is_read(model, LOG_SEED)
     scratch = folder.with_name(folder.name + ".scratch")
@@ -80,10 +80,10 @@ def recipe_digest(domain_name: str, version: str, policy: PolicyConfig) -> str:
 def record_logs(
     domain: Domain, policy: PolicyConfig, lab: LabSpec, executor: Executor, progress: Callable[[str, int, int], None]
 ) -> list[tuple[str, Conversation]]:
-    """Return (focus, conversation) pairs of expert runs, every second one with slips."""
+    """Return (focus, conversation) pairs: one run of the expert for every two of the novice."""
     wanted = requests(domain.contract(), policy.logs, LOG_SEED)
     tasks = make_tasks(SelfInstruct(domain), wanted)
-    orders = [LogOrder(lab, task, slips=n % 2 == 1) for n, task in enumerate(tasks)]
+    orders = [LogOrder(lab, task, novice=n % 3 > 0) for n, task in enumerate(tasks)]
     logs: list[tuple[str, Conversation]] = []
     for n, pairs in enumerate(executor.map(RECORD, orders), 1):
         logs += pairs
@@ -91,29 +91,42 @@ def record_logs(
     return logs
 
 
-def name_tokens(tokenizer: Any, names: Sequence[str]) -> list[int]:
-    """Return the ids of names that are one token each; only these can be exchanged."""
-    encoded = [tokenizer(name, add_special_tokens=False)["input_ids"] for name in names]
+class Words(NamedTuple):
+    """Ids of what is exchanged at random, each among its own kind."""
+
+    names: list[int]
+    digits: list[int]
+
+
+def single_tokens(tokenizer: Any, words: Sequence[str]) -> list[int]:
+    """Return the ids of words that are one token each; only these can be exchanged."""
+    encoded = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in words]
     return [ids[0] for ids in encoded if len(ids) == 1]
 
 
-def curriculum(rows: Sequence[Row], names: Sequence[int], policy: PolicyConfig, rng: random.Random) -> list[Row]:
-    """Return the rows of all batches, names exchanged at random: short beginnings first, whole conversations later.
+def curriculum(rows: Sequence[Row], words: Words, policy: PolicyConfig, rng: random.Random) -> list[Row]:
+    """Return the rows of all batches, words exchanged at random: short beginnings first, whole conversations later.
 
-    Attention finds what to copy among few tokens before it can among many.
+    Attention finds what to copy among few tokens before it can among many. Rows are drawn in proportion to what they
+    teach: every row holds the first stage, few hold the last.
     """
-    lesson = []
+    lesson, weights = [], [sum(label != IGNORED for label in row["labels"]) for row in rows]
     for step in range(policy.steps):
-        done = step / policy.steps
-        length = next((n for until, n in SHORT if done < until), 0) or rng.choice(LONG)
-        batch = [{key: ids[:length] for key, ids in row.items()} for row in rng.choices(rows, k=policy.batch)]
-        lesson += [renamed(row, names, rng) for row in batch]
+        length = next((n for until, n in SHORT if step / policy.steps < until), None)
+        drawn = rng.choices(rows, weights, k=policy.batch)
+        batch = [{key: ids[:length] for key, ids in row.items()} for row in drawn]
+        lesson += [exchanged(row, words, rng) for row in batch]
     return lesson
 
 
-def renamed(row: Row, names: Sequence[int], rng: random.Random) -> Row:
-    """Return a row with its name tokens exchanged consistently: names carry no answers."""
-    other = dict(zip(names, rng.sample(names, len(names)), strict=True))
+def exchanged(row: Row, words: Words, rng: random.Random) -> Row:
+    """Return a row with its names exchanged consistently, as they carry no answers, and in half of the rows its digits.
+
+    A count that can be guessed is not copied: with other digits only those who look it up are right.
+    """
+    other = dict(zip(words.names, rng.sample(words.names, len(words.names)), strict=True))
+    if rng.random() < 0.5:
+        other |= zip(words.digits, rng.sample(words.digits, len(words.digits)), strict=True)
     return {key: [other.get(token, token) for token in ids] for key, ids in row.items()}
 
 
@@ -128,7 +141,7 @@ def make_tokenizer(domain: Domain, policy: PolicyConfig, conversations: Sequence
 def phrases(domain: Domain) -> list[str]:
     """Return the contract's fixed texts (goals, criteria, recovery steps) and what its instructions say around them."""
     contract = domain.contract()
-    texts = {text for stage in contract.stages() for text in (stage.goal, *stage.recovery)}
+    texts = {text for stage in contract.stages() for text in (stage.goal, *stage.recovery, contract.closing(stage))}
     around: set[str] = set()
     wanted = requests(contract, 4 * len(contract.stages()) * len(contract.tracks()), LOG_SEED)
     for task in make_tasks(domain.synthesizer(), wanted):

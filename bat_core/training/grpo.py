@@ -161,13 +161,14 @@ def run_grpo(
 
 
 def grpo_arguments(config: TrainConfig, job: TrainJob, device: str, scratch: Path) -> Any:
-    """Return TRL's arguments: one generation batch is one optimiser step of `groups` x K rollouts."""
+    """Return TRL's arguments: `iterations` optimiser steps on each generation batch of `groups` x K rollouts."""
     from trl import GRPOConfig
 
     batch = config.groups * config.rollouts
     return GRPOConfig(
         output_dir=str(scratch),
-        max_steps=len(job.batches),
+        max_steps=len(job.batches) * config.iterations,
+        num_iterations=config.iterations,
         per_device_train_batch_size=config.micro_batch,
         gradient_accumulation_steps=batch // config.micro_batch,
         num_generations=config.rollouts,

@@ -16,6 +16,7 @@ from bat_core.model.state import StageState
 from bat_core.model.verdict import ItemVerdict
 from bat_core.registry import load
 from bat_core.sandboxes.snapshots import SnapshotStore
+from bat_core.verify.chain import verify_chain
 from bat_core.verify.integrity import breach
 from bat_core.verify.reward import reward, stage_scores, unscorable
 
@@ -26,12 +27,14 @@ class Scorer:
     Args:
         domain: Its verifiers, contract and truth.
         store: Where the sealed workspaces are.
+        key: The run's secret, with which the receipts of its states and rollouts were written.
     """
 
-    def __init__(self, domain: Domain, store: SnapshotStore) -> None:
+    def __init__(self, domain: Domain, store: SnapshotStore, key: bytes = b"") -> None:
         self._contract = domain.contract()
         self._checks = domain.verifiers()
         self._store = store
+        self._key = key
         self._verifiers: dict[str, RubricVerifier] = {}
 
     def seal(self, state: StageState, rollout: Rollout) -> Evidence:
@@ -54,6 +57,9 @@ class Scorer:
         """Return the reward; null with a reason where the rollout was lost or could not be judged."""
         if rollout.end == "lost":
             return unscorable(f"rollout lost: {rollout.reason}")
+        if not verify_chain(self._key, (*state.receipts, *rollout.receipts)):
+            # Only we write receipts, with a key that no sandbox sees: whatever broke the chain, no policy did.
+            return unscorable("the chain of receipts is broken: they are not what this run's harness wrote")
         evidence = self.seal(state, rollout)
         verdicts = await self._judge(state, evidence)
         stages = stage_scores(state.rubrics, verdicts)

@@ -14,7 +14,7 @@ import pytest
 
 from bat_core.bank.builder import PRODUCE, Builder, read_tasks
 from bat_core.bank.plan import make_tasks, requests
-from bat_core.bank.produce import Order
+from bat_core.bank.produce import Admitted, Order
 from bat_core.bank.store import Bank, read, read_rejections
 from bat_core.config.schema import Config
 from bat_core.errors import BatError, SynthesisError
@@ -24,10 +24,12 @@ from bat_core.evolve.settings import lab_spec
 from bat_core.executors import LocalExecutor
 from bat_core.hooks.executor import Executor
 from bat_core.leakage.client import Preflight
+from bat_core.model.message import Message
 from bat_core.model.run import BankReport
 from bat_core.model.task import Task
 from bat_core.registry import load_domain
 from bat_core.rollout.lab import close_labs
+from bat_core.sandboxes.snapshots import SnapshotStore
 
 BAT = [sys.executable, "-c", "from bat_core.cli.main import main; main()"]
 FEW = ["bank.workers=0", "sandbox.provider=bubblewrap", "evaluate.tasks=2", "evaluate.blind_tasks=2"]
@@ -102,6 +104,48 @@ def test_what_was_solved_before_the_power_went_off_is_not_solved_again(
     assert not parts.exists()
 
 
+def test_a_complete_bank_of_the_same_request_is_left_as_it_is(
+    build: Build, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    def traces() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in files_of(tmp_path / "bank")}
+
+    report = build(tmp_path, small_tasks[:2], Counting())
+    before, again = traces(), Counting(until=0)
+    assert build(tmp_path, small_tasks[:2], again) == report
+    assert again.solved == [] and traces() == before
+    other = Counting()
+    assert build(tmp_path, small_tasks[1:3], other).digest != report.digest
+    assert len(other.solved) == 2, "another request is another bank"
+    states = tmp_path / "bank" / "states.parquet"
+    states.write_bytes(states.read_bytes()[:-9])
+    third = Counting()
+    build(tmp_path, small_tasks[1:3], third)
+    assert len(third.solved) == 2, "what is damaged is not complete"
+
+
+def test_parts_of_other_limits_are_not_taken_for_these(
+    small_config: Config, preflight: Preflight, build: Build, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    with pytest.raises(BatError, match="the power went off"):
+        build(tmp_path, small_tasks[:2], Counting(until=1))
+    other, counting = small_config.rollout.model_copy(update={"observation_chars": 900}), Counting()
+    with RunDirectory(tmp_path) as run:
+        lab = lab_spec(small_config, run).model_copy(update={"rollout": other})
+        Builder(run.bank, lab, counting, preflight).build(DOMAIN.contract(), small_tasks[:2])
+    assert len(counting.solved) == 2
+
+
+def test_building_again_says_in_one_line_that_there_is_nothing_to_do(small_tasks: list[Task], tmp_path: Path) -> None:
+    file, run = tmp_path / "tasks.jsonl", tmp_path / "run"
+    file.write_text(small_tasks[0].model_dump_json() + "\n")
+    first, second = (bat("bank", "build", *FEW, "--run", str(run), "--tasks", str(file), "--json") for _ in range(2))
+    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert first.stderr.startswith("bank: 6 states and ") and "nothing to do" not in first.stderr
+    assert second.stderr.startswith(f"bank: nothing to do, {run}/bank is complete: 6 states and ")
+    assert second.stderr.count("\n") == 1 and second.stdout == first.stdout
+
+
 def test_a_part_that_the_crash_spoilt_is_named(build: Build, small_tasks: list[Task], tmp_path: Path) -> None:
     with pytest.raises(BatError, match="the power went off"):
         build(tmp_path, small_tasks[:2], Counting(until=1))
@@ -161,6 +205,61 @@ def test_a_held_out_identifier_costs_its_row_and_stays_nowhere(tmp_path: Path, s
         assert [path for path in files_of(tmp_path / "run") if secret.encode() in path.read_bytes()] == []
     shown = bat("bank", "show", str(tmp_path / "run"), "--json")
     assert json.loads(shown.stdout)["rejections"] == rows
+
+
+class Careless(LocalExecutor):
+    """An expert that lets slip something held out: in the states of `stages`, and in what it says of refusals."""
+
+    def __init__(self, secret: str, stages: set[str]) -> None:
+        super().__init__(0)
+        self.secret, self.stages = secret, stages
+
+    def map(self, name: str, items: Iterable[Any]) -> Iterator[Any]:
+        for order in items:
+            (made,) = super().map(name, [order])
+            admitted = [self._spoilt(order, one) if one.state.focus in self.stages else one for one in made.admitted]
+            why = f"S1 of a task: the expert's own run fails S1.a (found {self.secret})"
+            yield made.model_copy(update={"admitted": tuple(admitted), "refused": (why,)})
+
+    def _spoilt(self, order: Order, one: Admitted) -> Admitted:
+        said = (*one.state.messages, Message(role="assistant", content=f"as in {self.secret}"))
+        update: dict[str, Any] = {"messages": said}
+        if one.state.focus != "S1":  # S1 shares its workspace with the E2E state
+            store = SnapshotStore(Path(order.lab.store))
+            update["snapshot"] = store.put_files({"notes.txt": self.secret.encode()})
+        return one.model_copy(update={"state": one.state.model_copy(update=update)})
+
+
+def test_of_a_state_that_is_rejected_after_solving_only_a_digest_stays(
+    build: Build, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    from bat_medimaging.suites import heldout_tasks
+
+    secret = heldout_tasks(2)[1].id
+    report = build(tmp_path, small_tasks[:2], Careless(secret, {"S1", "S3"}))
+    assert (report.states, report.rejections) == (8, {"identifier": 4, "admission": 2})
+    rows = read_rejections(tmp_path / "bank")
+    assert {row["phase"] for row in rows} == {"state", "admission"}
+    assert [row["reason"] for row in rows if row["phase"] == "admission"] == [
+        "the reason is not shown: it quotes what is held out"
+    ] * 2
+    bank = read(tmp_path / "bank")
+    assert {state.focus for state in bank.states} == {"E2E", "S2", "S4", "S5"}
+    blobs = {path.stem for path in (tmp_path / "bank" / "snapshots").rglob("*.tar")}
+    assert blobs == {state.snapshot.root.removeprefix("sha256:") for state in bank.states}
+    assert [path for path in files_of(tmp_path) if secret.encode() in path.read_bytes()] == []
+
+
+def test_nothing_of_states_that_were_all_rejected_stays(build: Build, small_tasks: list[Task], tmp_path: Path) -> None:
+    from bat_medimaging.suites import heldout_tasks
+
+    secret = heldout_tasks(2)[1].id
+    everything = {"E2E", "S1", "S2", "S3", "S4", "S5"}
+    with pytest.raises(SynthesisError, match="no state of 1 tasks was admitted: ") as caught:
+        build(tmp_path, small_tasks[:1], Careless(secret, everything))
+    assert secret not in str(caught.value)
+    assert [path for path in files_of(tmp_path) if secret.encode() in path.read_bytes()] == []
+    assert files_of(tmp_path / "bank") == []
 
 
 def test_a_bank_of_one_rejected_row_is_empty_and_no_error(tmp_path: Path, small_tasks: list[Task]) -> None:

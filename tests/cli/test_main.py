@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -150,15 +151,9 @@ def test_a_dry_run_says_what_to_expect_and_makes_nothing(tmp_path: Path, capsys:
 
 
 def test_plugins_are_listed_with_a_broken_one_in_its_row(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], distribute: Callable[[str, str, str], Path]
 ) -> None:
-    info = tmp_path / "bat_nlp-0.1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bat-nlp\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[bat_core.judges]\nj = nowhere_at_all:J\n[bat_core.verifiers]\ncheck = json:loads\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
+    distribute("nlp", "", "[bat_core.judges]\nj = nowhere_at_all:J\n[bat_core.verifiers]\ncheck = json:loads\n")
     code, out, _ = call(capsys, "plugins", "list", "--json")
     rows = {(row["kind"], row["distribution"], row["name"]): row for row in json.loads(out)}
     assert code == 0
@@ -171,14 +166,10 @@ def test_plugins_are_listed_with_a_broken_one_in_its_row(
 
 
 def test_a_command_of_a_plugin_is_run_by_name_and_a_broken_one_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], distribute: Callable[[str, str, str], Path]
 ) -> None:
-    info = tmp_path / "bat_x-0.1.0.dist-info"
-    info.mkdir()
-    (tmp_path / "bat_x.py").write_text("def hello(): print('hello from a plugin')\n")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bat-x\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text("[bat_core.commands]\nhello = bat_x:hello\nbad = bat_x:nothing\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    entries = "[bat_core.commands]\nhello = x:hello\nbad = x:nothing\n"
+    distribute("x", "def hello(): print('hello from a plugin')\n", entries)
     assert call(capsys, "hello") == (0, "hello from a plugin\n", "")
     code, _, err = call(capsys, "bad")
     assert code == 2 and err.startswith("bat: commands plugin 'bad' from bat-x 0.1.0") and err.count("\n") == 1

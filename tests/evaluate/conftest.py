@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,14 +63,7 @@ class Walled(Domain):
 
 
 @pytest.fixture
-def walled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def walled(distribute: Callable[[str, str, str], Path]) -> str:
     """A distribution whose evaluator tries to get a secret out; return its domain's name."""
-    site = tmp_path / "site"
-    info = site / "bat_walled-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "walled.py").write_text(textwrap.dedent(DOMAIN))
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bat-walled\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text("[bat_core.domains]\nwalled = walled:Walled\n")
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setenv("PYTHONPATH", str(site))
+    distribute("walled", DOMAIN, "[bat_core.domains]\nwalled = walled:Walled\n")
     return "walled"

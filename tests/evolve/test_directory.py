@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from bat_core.errors import RunError
-from bat_core.evolve.directory import RunDirectory, package_digest, write_json
+from bat_core.evolve.directory import RunDirectory, write_json
+from bat_core.registry import package_digest
 
 HOLD = """
 import sys

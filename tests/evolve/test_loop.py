@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import sqlite3
@@ -158,6 +159,107 @@ def test_another_configuration_is_refused_in_the_same_place(finished: Path, tiny
         (digest,) = db.execute("SELECT value FROM meta WHERE key='configuration'").fetchone()
     assert f"was begun with another configuration ({digest[:19]}, now sha256:" in done.stderr
     assert kept == {path: path.read_bytes() for path in kept}
+
+
+# -- what CI makes of a run -----------------------------------------------------------------------------------
+
+
+def complaints(run: Path, **least: float) -> list[str]:
+    """Return what `.ci/check_run.py` finds wrong."""
+    return list(runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "check_run.py"))["problems"](run, **least))
+
+
+def rewrite(run: Path, key: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change one entry of the journal, or the summary."""
+    if key == "summary":
+        value = json.loads((run / "summary.json").read_text())
+        change(value)
+        (run / "summary.json").write_text(json.dumps(value))
+        return
+    value = journal(run)[key]
+    change(value)
+    with sqlite3.connect(run / "journal.sqlite") as db:
+        db.execute("UPDATE entries SET payload=? WHERE key=?", (json.dumps(value), key))
+
+
+@pytest.fixture
+def able(finished: Path, tmp_path: Path) -> Path:
+    """The run as it would be had its policy been able to do anything."""
+    run = Path(shutil.copytree(finished, tmp_path / "able"))
+    rewrite(run, "summary", lambda s: s["heldout"]["coldstart"].update(overall=30.0))
+    rewrite(run, "summary", lambda s: s["counts"].update(flat_groups=2, dropped_groups=1))
+    return run
+
+
+def test_ci_says_what_a_run_of_an_unable_policy_lacks_and_nothing_of_a_sound_one(finished: Path, able: Path) -> None:
+    unable = complaints(finished)
+    assert [one for one in unable if one.startswith("theta_0 is at ")] and any(
+        "could be learnt" in one for one in unable
+    )
+    assert complaints(able) == []
+    overall = json.loads((able / "summary.json").read_text())["heldout"]["best"]["overall"]
+    (gained,) = complaints(able, gain=50.0)
+    assert gained == f"heldout gained {overall - 30:.1f}, at least 50.0 expected"
+
+
+def on(key: str, change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    return lambda run: rewrite(run, key, change)
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda run: (run / name).unlink()
+
+
+def in_page(text: str, end: str = "</html>") -> Callable[[Path], object]:
+    def spoil(run: Path) -> None:
+        page = run / "report" / "index.html"
+        page.write_text(page.read_text().rstrip().removesuffix("</html>") + text + end)
+
+    return spoil
+
+
+SPOILS: list[tuple[Callable[[Path], object], str]] = [
+    (remove("summary.json"), "RUN is not a finished run: summary.json is not there"),
+    (lambda run: forget(run, "decision:1"), "the journal's phases are "),
+    (on("summary", lambda s: s["counts"].update(slices=0)), "the count of slices is 0"),
+    (on("summary", lambda s: s["counts"].update(lost=4)), "4 of 8 rollouts were lost"),
+    (on("summary", lambda s: s["blind"]["best"].update(invalid=1)), "blind of best: 2 cells, 1 invalid"),
+    (on("summary", lambda s: s["blind"]["best"]["stages"].update(S2=None)), "blind of best: 2 cells, 0 invalid"),
+    (on("summary", lambda s: s["heldout"]["coldstart"].update(overall=61)), "theta_0 is at 61 of held-out overall"),
+    (on("train:1", lambda e: e.update(reward_mean=None)), "round 1: reward_mean is None"),
+    (on("train:1", lambda e: e.update(kl=None)), "round 1: kl is None"),
+    (on("train:1", lambda e: e.update(finite=False)), "round 1: a logged metric was not finite"),
+    (on("evaluate:1", lambda e: e.update(suite="")), "evaluate:1 suite has no digest but "),
+    (remove("rounds/01/candidate/model.safetensors"), "train:1: "),
+    (lambda run: next((run / "bank" / "snapshots").rglob("*.tar")).unlink(), "the bank can't be read: snapshot "),
+    (lambda run: reject(run), "an expert did not earn 1, or idleness something: because"),
+    (remove("report/index.html"), "the page RUN/report/index.html is not there"),
+    (in_page("<script>1</script>"), "the page loads ['script']"),
+    (in_page("<img src='a.png'>"), "the page loads ['img src=a.png']"),
+    (in_page("<i style='background: url(x.png)'></i>"), "the page loads ['url(x.png)']"),
+    (in_page("", end=""), "the page is cut off"),
+]
+
+
+def forget(run: Path, key: str) -> None:
+    with sqlite3.connect(run / "journal.sqlite") as db:
+        db.execute("DELETE FROM entries WHERE key=?", (key,))
+
+
+def reject(run: Path) -> None:
+    """Have a state refused that a task should have had."""
+    from bat_core.bank.store import Rejection, read, write
+
+    bank = read(run / "bank")
+    why = [Rejection("sha256:0", "admission", "admission", reason="because")]
+    write(run / "bank", bank.states[:-1], bank.slices, why, bank.report.tasks)
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILS, ids=[said[:30] for _, said in SPOILS])
+def test_ci_sees_what_a_run_lacks(able: Path, spoil: Callable[[Path], object], said: str) -> None:
+    spoil(able)
+    wrong = complaints(able)
+    assert wrong and wrong[0].startswith(said.replace("RUN", str(able))), wrong
 
 
 # -- kills ----------------------------------------------------------------------------------------------------

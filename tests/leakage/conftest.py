@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -121,4 +122,4 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         )
         + f"\nROWS = {rows}\n"
     )
-    return {"PYTHONPATH": str(folder)}
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])}

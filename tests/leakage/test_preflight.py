@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bat_core.errors import LeakageError
-from bat_core.leakage import frames
 from bat_core.leakage.client import BUILT_IN_RULES, Preflight
+from bat_core.processes import frames
 
 Start = Callable[..., Preflight]
 
@@ -155,7 +155,7 @@ def test_outside_the_context_nothing_is_checked(start: Start) -> None:
 )
 def test_a_false_answer_is_an_error(answer: Any, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     with start() as preflight:
-        monkeypatch.setattr("bat_core.leakage.client.exchange", lambda *_: answer)
+        monkeypatch.setattr("bat_core.processes.child.Child.ask", lambda *_: answer)
         with pytest.raises(LeakageError):
             preflight.check([("a", "clean")])
 
@@ -165,7 +165,7 @@ def test_an_interrupt_ends_the_checker(start: Start, monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     with start() as preflight:
-        monkeypatch.setattr("bat_core.leakage.client.exchange", interrupted)
+        monkeypatch.setattr("bat_core.processes.child.Child.ask", interrupted)
         with pytest.raises(KeyboardInterrupt):
             preflight.check([("a", "clean")])
         with pytest.raises(LeakageError, match="not running"):

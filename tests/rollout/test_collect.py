@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from bat_core.rollout.chat import ChatFormat
 from bat_core.rollout.collect import Batch, Job, Scored, collect
 from bat_core.rollout.engine import Engine, Sampled, Session, attach
 from bat_core.rollout.lab import Lab, LabSpec, close_labs, lab_for
-from bat_core.rollout.receipts import verify_chain
 from bat_core.rollout.tool_loop import EXECUTE_CODE
+from bat_core.verify.chain import verify_chain
 
 DOMAIN = """
 from bat_core import Domain, ItemVerdict, Rubric, RubricItem, RubricVerifier, Stage, StageContract
@@ -85,14 +84,8 @@ Make = Callable[..., tuple[Lab, LabSpec, StageState]]
 
 
 @pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    site = tmp_path / "site"
-    info = site / "bat_notes-0.1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "bat_notes.py").write_text(textwrap.dedent(DOMAIN))
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bat-notes\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text("[bat_core.domains]\nnotes = bat_notes:Notes\n")
-    monkeypatch.syspath_prepend(str(site))
+def notes(tmp_path: Path, distribute: Callable[[str, str, str], Path]) -> Iterator[Make]:
+    distribute("bat_notes", DOMAIN, "[bat_core.domains]\nnotes = bat_notes:Notes\n")
 
     def make(**rollout: Any) -> tuple[Lab, LabSpec, StageState]:
         config = RolloutConfig.model_validate({"turn_tokens": 120, "stage_turns": 3, "live": 2} | rollout)
@@ -202,6 +195,31 @@ def test_touching_what_was_given_is_worth_nothing(chat: ChatFormat, notes: Make)
     _, spec, state = notes()
     (one,) = played(chat, spec, state, [call("open('given/x', 'w').write('9'); open('done', 'w').write('42')"), END])
     assert one.reward.value == 0.0 and one.reward.breach == "protected path given/x was changed"
+
+
+def test_whatever_a_policy_says_and_prints_its_receipts_hold(chat: ChatFormat, notes: Make) -> None:
+    """Were there a way to break the chain from inside, a policy could void its bad rollouts."""
+    lab, spec, state = notes(turn_tokens=200)
+    codes = (
+        "import os; os.write(1, bytes(range(256)) * 99); os.write(2, b'\\xed\\xa0\\x80')",
+        "print('\\x00', chr(0x1f600), chr(0x2028))",
+        "open('receipts.json', 'w').write('[{\"seq\": 0}]'); import os; os.kill(os.getpid(), 9)",
+        "x = '\x07\u2028\U0001f600'",
+    )
+    for one in played(chat, spec, state, *([call(code), END] for code in codes)):
+        receipts = one.episode.rollout.receipts
+        assert len(receipts) == 1 and verify_chain(lab.key, receipts)
+        assert one.reward.value == 0.0, "it did nothing, and that is worth nothing, not null"
+
+
+def test_a_state_of_another_run_is_not_scored(chat: ChatFormat, notes: Make) -> None:
+    _, spec, state = notes()
+    (first,) = played(chat, spec, state, [WRITE, END])
+    foreign = state.model_copy(update={"receipts": first.episode.rollout.receipts})
+    other = spec.model_copy(update={"key": "cd" * 32})
+    (mine,), (theirs,) = (played(chat, one, foreign, [WRITE, END]) for one in (spec, other))
+    assert mine.reward.value == 1.0
+    assert theirs.reward.value is None and theirs.reward.reason.startswith("the chain of receipts is broken")
 
 
 def test_a_malformed_call_is_answered_and_leaves_no_receipt(chat: ChatFormat, notes: Make) -> None:

@@ -9,7 +9,8 @@ import pytest
 from bat_core.model.message import ToolCall
 from bat_core.model.receipt import Receipt
 from bat_core.model.sandbox import ExecResult
-from bat_core.rollout.receipts import TAIL, Ledger, verify_chain
+from bat_core.rollout.receipts import TAIL, Ledger
+from bat_core.verify.chain import verify_chain
 
 KEY = b"k" * 32
 

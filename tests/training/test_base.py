@@ -16,20 +16,23 @@ from bat_core.model.training import PolicyRef
 from bat_core.registry import load_domain
 from bat_core.rollout.chat import ChatFormat
 from bat_core.training.base import (
-    LONG,
+    DIGITS,
     SHORT,
+    Words,
     conversation_row,
     curriculum,
-    name_tokens,
+    exchanged,
     phrases,
     recipe_digest,
-    renamed,
+    single_tokens,
 )
 from bat_core.training.checkpoint import load
 from bat_core.training.copying import write_what_is_read
 from bat_core.training.pretrain import run_pretraining
 from bat_core.training.sft import IGNORED
 from bat_core.training.tiny import tiny_model
+
+NONE = Words([], [])
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +88,18 @@ def test_loss_falls_on_every_turn_of_the_expert_and_on_nothing_else(loaded: tupl
     assert all(label in (IGNORED, token) for token, label in zip(row["input_ids"], row["labels"], strict=True))
 
 
-def test_names_of_one_token_are_found(loaded: tuple[Any, Any]) -> None:
+def test_words_of_one_token_are_found(loaded: tuple[Any, Any]) -> None:
     names = load_domain("medimaging").names()
-    ids = name_tokens(loaded[1], names)
+    ids = single_tokens(loaded[1], names)
     assert {loaded[1].decode([token]) for token in ids} <= set(names)
     assert len(ids) == len(set(ids)) > 20
+    assert [loaded[1].decode([token]) for token in single_tokens(loaded[1], DIGITS)] == list(DIGITS)
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.sets(st.integers(0, 20), min_size=2), st.integers(0))
 def test_names_are_exchanged_consistently(ids: list[int], names: set[int], seed: int) -> None:
     row = {"input_ids": ids, "labels": [token if n % 2 else IGNORED for n, token in enumerate(ids)]}
-    out = renamed(row, sorted(names), random.Random(seed))
+    out = exchanged(row, Words(sorted(names), []), random.Random(seed))
     became: dict[int, int] = {}
     for before, after in zip(ids, out["input_ids"], strict=True):
         assert became.setdefault(before, after) == after
@@ -104,19 +108,33 @@ def test_names_are_exchanged_consistently(ids: list[int], names: set[int], seed:
     assert out["labels"] == [t if n % 2 else IGNORED for n, t in enumerate(out["input_ids"])]
 
 
+def test_digits_are_exchanged_among_themselves_in_half_of_the_rows() -> None:
+    row = {"input_ids": [1, 2, 3, 50, 60, 2], "labels": [IGNORED] * 6}
+    rng = random.Random(0)
+    many = [exchanged(row, Words([50, 60, 70], [1, 2, 3, 4]), rng)["input_ids"] for _ in range(400)]
+    assert all(set(ids[:3]) <= {1, 2, 3, 4} and ids[1] == ids[5] and set(ids[3:5]) <= {50, 60, 70} for ids in many)
+    kept = sum(ids[:3] == [1, 2, 3] for ids in many) / len(many)
+    assert abs(kept - (0.5 + 0.5 / 24)) < 0.08
+
+
+def test_rows_are_drawn_in_proportion_to_what_they_teach() -> None:
+    rows = [{"input_ids": [n] * 4, "labels": [n] * taught + [IGNORED] * (4 - taught)} for n, taught in ((0, 1), (1, 3))]
+    drawn = [row["input_ids"][0] for row in curriculum(rows, NONE, PolicyConfig(steps=200, batch=4), random.Random(0))]
+    assert abs(sum(drawn) / len(drawn) - 0.75) < 0.05
+
+
 def test_a_lesson_begins_with_short_pieces_and_is_the_same_for_the_same_seed() -> None:
     rows = [{"input_ids": list(range(1000)), "labels": list(range(1000))}]
     policy = PolicyConfig(steps=40, batch=3)
 
     def lesson() -> Sequence[dict[str, list[int]]]:
-        return curriculum(rows, [], policy, random.Random(1))
+        return curriculum(rows, NONE, policy, random.Random(1))
 
     lengths = [len(row["input_ids"]) for row in lesson()]
     assert len(lengths) == 40 * 3 and lesson() == lesson()
     until, short = SHORT[0]
     assert set(lengths[: round(until * 40) * 3]) == {short}
-    assert set(lengths[round(SHORT[-1][0] * 40) * 3 :]) <= set(LONG)
-    assert all(len(set(lengths[i : i + 3])) == 1 for i in range(0, 120, 3)), "a batch has one length"
+    assert set(lengths[round(SHORT[-1][0] * 40) * 3 :]) == {1000}
 
 
 def test_attention_begins_by_writing_out_what_it_attends_to(tokenizer: Any) -> None:

@@ -186,6 +186,17 @@ def test_advantages_are_those_of_the_plain_formula(
     assert (tally.stats.dropped_groups, tally.stats.flat_groups, tally.stats.lost) == (1, 1, 5)
 
 
+def test_a_batch_can_be_used_for_several_steps(
+    model: Any, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outputs, further, log, tally = train(model, tokenizer, tmp_path, GROUPS, monkeypatch, iterations=3)
+    assert len(outputs) == 1 and tally.stats.rollouts == 4 * len(GROUPS), "rollouts are collected once"
+    steps = [row for row in log if "loss" in row]
+    assert [row["step"] for row in steps] == [1, 2, 3]
+    assert steps[0]["clip_ratio/region_mean"] == 0.0 < steps[2]["clip_ratio/region_mean"], "later steps are clipped"
+    assert max(further.values()) > 0 and all_finite(log)
+
+
 def test_groups_that_say_nothing_leave_the_weights_alone_kl_term_included(
     model: Any, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

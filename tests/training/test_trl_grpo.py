@@ -45,7 +45,8 @@ def bank(run: Path) -> Bank:
 @pytest.fixture
 def settings(run: Path, small_config: Config) -> dict[str, Any]:
     store = str(run / "bank" / "snapshots")
-    lab = LabSpec(domain="medimaging", store=store, provider="bubblewrap", key="ab" * 32, rollout=small_config.rollout)
+    key = (run / "key").read_bytes().hex()
+    lab = LabSpec(domain="medimaging", store=store, provider="bubblewrap", key=key, rollout=small_config.rollout)
     return {
         "lab": lab.model_dump(mode="json"),
         "train": SMALL | PLAIN,

@@ -13,6 +13,7 @@ from bat_core.hooks.domain import Domain
 from bat_core.hooks.verifier import RubricVerifier
 from bat_core.model.evidence import Evidence
 from bat_core.model.message import Message, ToolCall
+from bat_core.model.receipt import Receipt
 from bat_core.model.rollout import Rollout
 from bat_core.model.rubric import Rubric, RubricItem
 from bat_core.model.stage import Stage
@@ -20,6 +21,7 @@ from bat_core.model.state import StageState
 from bat_core.model.task import Stratum, Task
 from bat_core.model.verdict import ItemVerdict
 from bat_core.sandboxes.snapshots import SnapshotStore
+from bat_core.verify.chain import sign
 from bat_core.verify.integrity import breach
 from bat_core.verify.scorer import Scorer
 
@@ -159,6 +161,58 @@ def test_a_lost_rollout_is_never_scored(store: SnapshotStore) -> None:
     lost = Rollout(state="s", end="lost", reason="the sandbox died")
     found = asyncio.run(Scorer(Little(), store).score(state(store, rubric("A")), lost))
     assert found.value is None and found.reason == "rollout lost: the sandbox died"
+
+
+def receipts(key: bytes, count: int, before: tuple[Receipt, ...] = ()) -> tuple[Receipt, ...]:
+    """What a harness with `key` writes."""
+    written = list(before)
+    for seq in range(len(before), len(before) + count):
+        bare = Receipt(
+            seq=seq, provider="p", language="bash", code="true", status="exited", rc=0, stdout="", stderr="",
+            out_sha="", err_sha="", ws_before="a", ws_after="b", prev=written[-1].mac if written else "",
+        )  # fmt: skip
+        written.append(bare.model_copy(update={"mac": sign(key, bare)}))
+    return tuple(written[len(before) :])
+
+
+OURS = b"k" * 32
+HISTORY = receipts(OURS, 2)
+OWN = receipts(OURS, 2, HISTORY)
+FORGED = receipts(b"guess" * 6, 1, HISTORY)
+
+
+@pytest.mark.parametrize(
+    ("history", "own", "sound"),
+    [
+        (HISTORY, OWN, True),
+        (HISTORY, (), True),
+        ((), (), True),
+        (HISTORY, OWN[1:], False),
+        (HISTORY[1:], OWN, False),
+        (HISTORY, (OWN[0], OWN[1].model_copy(update={"rc": 1})), False),
+        ((HISTORY[0].model_copy(update={"stdout": "fine"}), HISTORY[1]), OWN, False),
+        (HISTORY, FORGED, False),
+        (receipts(b"another run's key", 2), (), False),
+    ],
+)
+def test_a_broken_chain_of_receipts_is_ours_and_nobody_judges_by_it(
+    store: SnapshotStore, history: tuple[Receipt, ...], own: tuple[Receipt, ...], sound: bool
+) -> None:
+    asked: list[str] = []
+
+    class Asked(Done):
+        async def verify(self, item: RubricItem, evidence: Evidence) -> ItemVerdict:
+            asked.append(item.id)
+            return await super().verify(item, evidence)
+
+    begun = state(store, rubric("A", "asked")).model_copy(update={"receipts": history})
+    ended = rollout(store, {"given/x": b"1", "done": b"42"}, receipts=own)
+    found = asyncio.run(Scorer(Little(asked=Asked()), store, OURS).score(begun, ended))
+    if sound:
+        assert (found.value, asked) == (1.0, ["A.a"])
+    else:
+        assert (found.value, found.breach, asked) == (None, "", [])
+        assert found.reason == "the chain of receipts is broken: they are not what this run's harness wrote"
 
 
 def test_touching_protected_files_is_worth_nothing(store: SnapshotStore) -> None:

@@ -24,6 +24,16 @@ def test_mistakes_on_the_way_spoil_nothing(helpers: Any, slipped: Any) -> None:
         assert not unearned(helpers, run.evidence), (run.task.track, run.task.faults, run.lines)
 
 
+def test_a_novice_s_mistakes_mostly_stand(helpers: Any, solve: Any) -> None:
+    kinds = helpers.every_kind(seed=1)
+    novices = [solve(task, helpers.acts_of(helpers.DOMAIN.novice(task, Random(n)))) for n, task in enumerate(kinds)]
+    spoilt = [run for run in novices if unearned(helpers, run.evidence)]
+    assert len(kinds) / 2 < len(spoilt) < len(kinds)
+    for stage in STAGES:
+        share = sum(bool(unearned(helpers, run.evidence, (stage,))) for run in novices) / len(novices)
+        assert 0.1 < share < 0.9, (stage, share)
+
+
 def test_each_stage_can_be_earned_from_its_boundary(helpers: Any, runs: Any, slipped: Any) -> None:
     for run in [*runs, *slipped]:
         for stage in STAGES:

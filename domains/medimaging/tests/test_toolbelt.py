@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -41,6 +42,17 @@ def test_it_runs_alone_in_a_shell_and_in_python(workspace: Any) -> None:
     planned = shell(root, sys.executable, str(belt), "plan", f"model={model}", "axes=RAS", "spacing=2.5", "pilot=x")
     assert planned == f"plan {model} RAS 2.5 pilot x conflict none\n"
     assert "commands: batch" in shell(root, sys.executable, str(belt), "fly")
+
+
+def test_a_batch_without_names_runs_all_that_is_not_reported(helpers: Any, solve: Any) -> None:
+    for task in helpers.tasks("segmentation", "recovery", "S4") + helpers.tasks("classification", "recovery", "S4"):
+        run = solve(task)
+        said = [out for done, out, *_ in run.after if done.stage == "S4"]
+        assert said[0].startswith("batch stopped: ")
+        assert said[1].startswith("skipped ") and "; left " in said[1]
+        assert said[2].startswith("batch done ") and "left" not in said[2]
+        first = json.loads(run.start["data/task.json"])["cases"][0]
+        assert run.runner.do(act("S4", f"phx.batch({first!r})")) == "batch done 1\n"
 
 
 def test_it_never_imports_the_package(workspace: Any) -> None:

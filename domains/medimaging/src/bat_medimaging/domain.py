@@ -46,6 +46,10 @@ class MedImagingDomain(Domain):
         """Return the script that solves `task`."""
         return Expert(task, slips)
 
+    def novice(self, task: Task, rng: Random) -> Actor:
+        """Return the script of someone who errs as often as the expert's attempts, and seldom notices."""
+        return Expert(task, rng, noticed=0.25)
+
     def verifiers(self) -> Mapping[str, RubricVerifier]:
         """Return one check for each item."""
         return {item.name: FunctionVerifier(item.check) for item in ITEMS}

@@ -44,13 +44,19 @@ class Script(Actor):
 
 
 class Expert(Script):
-    """Solves a task stage by stage; stops honestly where a case can't be done."""
+    """Solves a task stage by stage; stops honestly where a case can't be done.
 
-    def __init__(self, task: Task, slips: Random | None = None) -> None:
+    Args:
+        task: The task.
+        slips: If given, steps now and then go wrong.
+        noticed: Which share of the mistakes is made good by doing the step after all.
+    """
+
+    def __init__(self, task: Task, slips: Random | None = None, noticed: float = 1.0) -> None:
         recipe = recipe_of(task)
-        mistakes = Slips(recipe, slips)
+        mistakes = Slips(recipe, slips, noticed)
         plain = [*plan(recipe), *setup(recipe), *validate(recipe), *infer(recipe), *submit(recipe)]
-        super().__init__([one for step in plain for one in (*mistakes.before(step), step)] + [last_words(recipe)])
+        super().__init__([one for step in plain for one in mistakes.attempts(step)] + [last_words(recipe)])
 
 
 def plan(recipe: Recipe) -> Iterator[Act]:
@@ -97,13 +103,10 @@ def setting(recipe: Recipe, key: str) -> object:
 
 def infer(recipe: Recipe) -> Iterator[Act]:
     """S4: run all cases; skip what can't be read, one after the other."""
-    left = list(recipe.cases)
-    while any(case in recipe.corrupt for case in left):
-        bad = next(case for case in left if case in recipe.corrupt)
-        yield act("S4", call("batch", " ".join(left)), "symptom")
+    for bad in (case for case in recipe.cases if case in recipe.corrupt):
+        yield act("S4", call("batch"), "symptom")
         yield act("S4", call("skip", bad, recipe.corrupt[bad]))
-        left.remove(bad)
-    yield act("S4", call("batch", " ".join(left)))
+    yield act("S4", call("batch"))
 
 
 def submit(recipe: Recipe) -> Iterator[Act]:

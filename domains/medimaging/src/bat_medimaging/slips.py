@@ -1,4 +1,4 @@
-"""Plausible mistakes that the next step makes good again."""
+"""Plausible mistakes: some are made good by the next step, some go unnoticed."""
 
 from __future__ import annotations
 
@@ -20,33 +20,49 @@ CHANCE = {
     "header": EASY,
     "load": EASY,
     "run": EASY,
+    "look": EASY,
     "fix": HARD,
     "batch": HARD,
     "skip": HARD,
     "repair": EASY,
+    "validate": EASY,
     "submit": HARD,
 }
+FORGOTTEN = ("verify", "header", "look", "validate")
+"""Steps that a careless worker leaves out, rather than doing them wrong."""
 
 
 class Slips:
-    """Draws a mistake before a step, or none."""
+    """Draws mistakes, or none without a source of randomness.
 
-    def __init__(self, recipe: Recipe, rng: Random | None) -> None:
-        self.recipe, self.rng = recipe, rng
+    Args:
+        recipe: The task.
+        rng: Source of randomness.
+        noticed: Which share of the mistakes is followed by the right step.
+    """
 
-    def before(self, step: Act) -> Iterator[Act]:
-        """Yield the mistake that comes before `step`, if any."""
-        if self.rng is None:
-            return
+    def __init__(self, recipe: Recipe, rng: Random | None, noticed: float) -> None:
+        self.recipe, self.rng, self.noticed = recipe, rng, noticed
+
+    def attempts(self, step: Act) -> Iterator[Act]:
+        """Yield what is done in place of `step`: itself, a mistake and itself, a mistake alone, or nothing."""
         code = str(step.message.tool_calls[0].arguments["code"])
         name = re.match(r"phx\.(\w+)", code)
         verb = name.group(1) if name else ""
-        if self.rng.random() >= CHANCE.get(verb, 0.0):
+        if self.rng is None or self.rng.random() >= CHANCE.get(verb, 0.0):
+            yield step
             return
-        wrong = getattr(self, f"_{verb}")(code, self.rng)
-        if wrong and wrong != code:
+        # What a symptom shows is what later steps answer to, so that a mistake there can't go unnoticed.
+        noticed = self.rng.random() < self.noticed or step.kind == "symptom"
+        if not noticed and verb in FORGOTTEN:
+            return
+        mistake = getattr(self, f"_{verb}", None)
+        wrong = mistake(code, self.rng) if mistake else code
+        if wrong != code:
             run = ToolCall(name="execute_code", arguments={"language": "python", "code": wrong})
             yield Act(step.stage, Message(role="assistant", tool_calls=(run,)), "slip")
+        if noticed or wrong == code:
+            yield step
 
     def _other_model(self, code: str, rng: Random) -> str:
         others = [one.name for one in self.recipe.models if one.kind != "right"]
@@ -110,17 +126,10 @@ class Slips:
         return f"phx.fix({key}={wrong!r})"
 
     def _batch(self, code: str, rng: Random) -> str:
-        """Return an incomplete list, or one with a name that is no case."""
-        names = code.split("'")[1].split()
-        if len(names) < 2:
-            return code
-        # With unreadable cases about, an incomplete list could already make all outputs that there are to make.
-        if self.recipe.corrupt:
-            return f"phx.batch({self.recipe.model!r})"
-        if rng.random() < 0.5:
-            return f"phx.batch({' '.join(names[:-1])!r})"
-        names[rng.randrange(len(names))] = self.recipe.model
-        return f"phx.batch({' '.join(names)!r})"
+        """Return a run of the pilot alone, or of a name that is no case."""
+        # With unreadable cases about, the pilot alone could already be all that there is to make.
+        some = self.recipe.model if self.recipe.corrupt else rng.choice((self.recipe.cases[0], self.recipe.model))
+        return f"phx.batch({some!r})"
 
     def _skip(self, code: str, rng: Random) -> str:
         right = code.split("'")[3]

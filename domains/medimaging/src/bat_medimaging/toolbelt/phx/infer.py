@@ -14,13 +14,13 @@ FAILED = "outputs/failed_cases.json"
 
 
 def batch(cases: object = "") -> None:
-    """Run all given cases; nothing is written unless every input can be read. Says which cases are left."""
+    """Run these cases, or all that aren't reported; nothing is written unless every input can be read."""
     here = Workspace()
-    track, asked, config = task_of(here).get("track", ""), words(cases), config_of(here)
-    names = [name for name in dict.fromkeys(asked) if name in task_of(here).get("cases", [])]
-    unknown = [name for name in asked if name not in names]
+    track, known, config = task_of(here).get("track", ""), task_of(here).get("cases", []), config_of(here)
+    asked = words(cases) or [name for name in known if name not in json_of(here, FAILED)]
+    names = [name for name in dict.fromkeys(asked) if name in known]
     if not names or not config:
-        print(f"no case {unknown[0]}" if unknown else "nothing to run; load a model and name the cases")
+        print("no pipeline/config.json; load a model first" if names else f"no case {' '.join(asked)}")
         return
     for name in names:
         try:
@@ -34,23 +34,23 @@ def batch(cases: object = "") -> None:
         print(f"batch failed {error}")
         return
     _unskip(here, names)
-    print(f"batch done {len(names)} {' '.join(names)}{_left(here, track)}")
+    print(f"batch done {len(names)}{_left(here, track)}")
 
 
 def skip(case: str = "", reason: str = "") -> None:
-    """Report a case that can't be done in outputs/failed_cases.json. Says which cases are left."""
+    """Report a case that can't be done in outputs/failed_cases.json. Says how many cases are left."""
     here = Workspace()
     here.put_json(FAILED, {**json_of(here, FAILED), case: reason})
     print(f"skipped {case} {reason}{_left(here, task_of(here).get('track', ''))}")
 
 
 def _left(here: Workspace, track: str) -> str:
-    """Return which cases have neither an output nor a report, as the end of a line; empty if none is left."""
+    """Return how many cases have neither an output nor a report, as the end of a line; empty if none is left."""
     failed = json_of(here, FAILED)
     classified = dict(rows_of(text_of(here, PREDICTIONS))) if track != "segmentation" else {}
     done = {name for name in task_of(here).get("cases", []) if name in classified or _has_mask(here, name)}
     left = [name for name in task_of(here).get("cases", []) if name not in done and name not in failed]
-    return f"; left {' '.join(left)}" if left else ""
+    return f"; left {len(left)}" if left else ""
 
 
 def _has_mask(here: Workspace, case: str) -> bool:

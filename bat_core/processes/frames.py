@@ -1,4 +1,4 @@
-"""Frames between the checker and its client: four bytes of length, then JSON."""
+"""Frames between a process and its child: four bytes of length, then JSON."""
 
 from __future__ import annotations
 
