@@ -33,7 +33,7 @@ def _classes() -> Bytes:
             classes[code] |= _POINT
         if char in "+-":
             classes[code] |= _SIGN
-        if code <= 0x20 and char != MARK or char in "\"'`()[]{}<>|=,;":
+        if (code <= 0x20 and char != MARK) or char in "\"'`()[]{}<>|=,;":
             classes[code] |= _SPACE
     return classes
 
@@ -77,7 +77,9 @@ class Batch:
     def _leaves(self) -> tuple[Ints, Ints]:
         """Where each text begins, of all samples in order, and the number of the first one of each sample."""
         lengths = [
-            (len(text) if text.isascii() else len(folded(text).encode())) + 1 for texts in self.samples for text in texts
+            (len(text) if text.isascii() else len(folded(text).encode())) + 1
+            for texts in self.samples
+            for text in texts
         ]
         counts = np.array([len(texts) for texts in self.samples], np.int64)
         first = np.cumsum(counts) - counts

@@ -91,5 +91,3 @@ class Context:
                 text = rows.get(self.hasher.whole(inside.tobytes()))
                 found.update([text] if text else [])
         return found
-
-

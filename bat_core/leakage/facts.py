@@ -207,5 +207,4 @@ def _covered(items: Sequence[HeldoutItem], facts: Ints, bits: Floats, sources: I
 
 def _nothing() -> dict[str, NDArray[np.generic]]:
     none = np.zeros(0, np.uint64)
-    return {name: none for name in ("pairs", "facts", "bits", "sources", "kinds")}
-
+    return dict.fromkeys(("pairs", "facts", "bits", "sources", "kinds"), none)

@@ -62,7 +62,9 @@ def read_heldout(path: Path) -> list[HeldoutItem]:
     rows = _rows(path)
     items = [_item(row, f"{path}, item {number}") for number, row in enumerate(rows, 1)]
     if not items:
-        raise LeakageError(f"{path} holds no items", remedy='give {"items": [{"item_id", "task", "kind", "text"}, ...]}')
+        raise LeakageError(
+            f"{path} holds no items", remedy='give {"items": [{"item_id", "task", "kind", "text"}, ...]}'
+        )
     twice = _repeated(item.item_id for item in items)
     if twice:
         raise LeakageError(f"{path} has the item_id {twice!r} twice", remedy="give each item an id of its own")
@@ -110,7 +112,11 @@ def _item(row: Any, where: str) -> HeldoutItem:
     if kind == "answer":
         text = _with_topic(row, text)
     return HeldoutItem(
-        item_id=row["item_id"], task=row.get("task") or _SHARED, kind=kind, text=text, label="" if label == kind else label
+        item_id=row["item_id"],
+        task=row.get("task") or _SHARED,
+        kind=kind,
+        text=text,
+        label="" if label == kind else label,
     )
 
 

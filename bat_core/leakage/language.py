@@ -99,7 +99,8 @@ class Language:
         framed[2:] &= three == two[:-1]  # whatever else could follow there would be content
         framed[numerals] = False
         bits[framed] *= _FRAME
-        return np.minimum(bits, WORD_BITS)
+        weights: Floats = np.minimum(bits, WORD_BITS)
+        return weights
 
     def _prior(self, words: U64) -> Floats:
         common = np.isin(words, self._common)
@@ -133,7 +134,8 @@ def _orders(batch: Batch) -> tuple[U64, U64, U64, U64]:
 
 def _others(counts: Counts, hashes: U64, owners: Ints) -> Floats:
     """Return how often others have each hash."""
-    return np.maximum(counts.of(hashes) - own_counts(hashes, owners), 0).astype(np.float64)
+    others: Floats = np.maximum(counts.of(hashes) - own_counts(hashes, owners), 0).astype(np.float64)
+    return others
 
 
 def _digits(batch: Batch) -> Floats:

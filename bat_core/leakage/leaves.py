@@ -21,14 +21,16 @@ _CLOSING = {"{": "}", "[": "]", '"': '"'}
 _BEFORE = frozenset([*_CLOSING, *" \t\n\r"])
 """What a string begins with that may hold JSON."""
 
-STRUCTURE = frozenset(
-    "role content messages message type function name arguments args tool tools tool_calls tool_call_id call_id text id "
-    "prompt completion response input output system user assistant steps step thought action observation meta metadata "
-    "source run stage stages reward sample samples cmd command parameters properties index result results task tasks key "
-    "value values title label labels data file files path paths image images url score scores question answer answers "
-    "instruction instructions context conversation conversations turns turn history format version created model seed "
-    "state slice snapshot rubrics items focus stratum track private tokens loss mask kind digest".split()
-)
+_WORDS = """
+    role content messages message type function name arguments args tool tools tool_calls tool_call_id call_id
+    text id prompt completion response input output system user assistant steps step thought action observation
+    meta metadata source run stage stages reward sample samples cmd command parameters properties index result
+    results task tasks key value values title label labels data file files path paths image images url score
+    scores question answer answers instruction instructions context conversation conversations turns turn history
+    format version created model seed state slice snapshot rubrics items focus stratum track private tokens loss
+    mask kind digest
+"""
+STRUCTURE = frozenset(_WORDS.split())
 """Keys that give a sample its form; all others are read as text."""
 
 

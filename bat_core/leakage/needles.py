@@ -76,7 +76,7 @@ class NeedleIndex:
         if not chosen:
             none = np.zeros(0, np.uint64)
             names = ("anchors", "offsets", "lengths", "hashes", "flags", "kinds", "beginnings")
-            return cls({name: none for name in names})
+            return cls(dict.fromkeys(names, none))
         texts = [needle.text.encode() for needle in chosen]
         anchors, offsets = _rarest(texts, hasher, seen)
         order = np.argsort(anchors, kind="stable")

@@ -151,9 +151,11 @@ class RunIndex:
         hit = np.flatnonzero(covered)
         line, place = line[hit], place[hit]
         weights = self._weights[place]
-        hit = _once_each(lines, line, place, np.bincount(line, weights, len(counts)))
+        gained: Floats = np.bincount(line, weights, len(counts)).astype(np.float64)
+        hit = _once_each(lines, line, place, gained)
         line, weights = line[hit], weights[hit]
-        return np.bincount(line, weights, len(counts)), np.bincount(line, minlength=len(counts))
+        gained = np.bincount(line, weights, len(counts)).astype(np.float64)
+        return gained, np.bincount(line, minlength=len(counts)).astype(np.int64)
 
     def held(self, batch: Batch, sample: int, source: int) -> Held:
         """Return how much of a text stands in a sample, in whatever order."""
@@ -166,7 +168,6 @@ class RunIndex:
         weights = self._weights[begin:end]
         runs = max(1, int(end - begin) - SIZE + 1)
         return Held(float(same.sum() / runs), float(weights[covered].sum() / max(weights.sum(), 1.0)))
-
 
 
 def _once_each(lines: _Lines, line: Ints, place: Ints, gained: Floats) -> Ints:

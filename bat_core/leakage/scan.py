@@ -77,9 +77,7 @@ class Scanner:
             layer = deeper
         return findings
 
-    def _finding(
-        self, rule: BatchRule, raised: Raised, batch: Batch, layer: _Layer, names: _Names
-    ) -> LeakageFinding:
+    def _finding(self, rule: BatchRule, raised: Raised, batch: Batch, layer: _Layer, names: _Names) -> LeakageFinding:
         text, begin = batch.leaf(raised.sample, raised.start)
         start, end = _inside(layer.texts[raised.sample][text], raised.start - begin, raised.end - begin)
         place = raised.sample

@@ -96,7 +96,9 @@ def serve(index: Path, socket: Path, per_minute: int = PER_MINUTE) -> None:
     try:
         server = _Server(socket, desk)
     except OSError as error:
-        raise LeakageError(f"can't listen on {socket} ({error})", remedy="choose a short path in a folder of yours") from error
+        raise LeakageError(
+            f"can't listen on {socket} ({error})", remedy="choose a short path in a folder of yours"
+        ) from error
     socket.chmod(0o660)
     try:
         with server:

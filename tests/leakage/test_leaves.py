@@ -72,10 +72,12 @@ def test_a_huge_integer_is_read() -> None:
 
 inner_json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text(max_size=6) | st.sampled_from(["role", "content"]), inner, max_size=4)
-    | st.builds(json.dumps, inner)
-    | st.builds(lambda value: f" {json.dumps(value)}\n", inner),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=6) | st.sampled_from(["role", "content"]), inner, max_size=4)
+        | st.builds(json.dumps, inner)
+        | st.builds(lambda value: f" {json.dumps(value)}\n", inner)
+    ),
     max_leaves=20,
 )
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bat_core.errors import LeakageError
 from bat_core.hooks.leakage_rule import LeakageRule
-from bat_core.leakage.loading import load
 from bat_core.leakage.client import BUILT_IN_RULES
+from bat_core.leakage.loading import load
 from bat_core.leakage.normalise import squash
 from bat_core.leakage.panel import Panel
 from bat_core.leakage.rules.identifier import IdentifierRule

@@ -223,7 +223,12 @@ def test_the_checker_dies_with_its_parent(source: dict[str, str]) -> None:
 
 
 def test_the_checker_ends_with_its_stdin_and_speaks_only_frames(source: dict[str, str]) -> None:
-    opening = {"rules": list(BUILT_IN_RULES), "source": "quarry_source:items", "arguments": {}, "receipt_key": "00" * 32}
+    opening = {
+        "rules": list(BUILT_IN_RULES),
+        "source": "quarry_source:items",
+        "arguments": {},
+        "receipt_key": "00" * 32,
+    }
     request = {"samples": [{"id": "a", "value": "QRX-7731-OBOE-58"}]}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "bat_core.leakage.checker"],

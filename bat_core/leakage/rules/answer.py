@@ -27,9 +27,11 @@ SLACK = 6
 _TERMS = 8
 _LEAST_TOPIC = 2
 _LEAST_DIGITS = 2
-_STOP = frozenset(
-    "the an of in on at to and or for with by from per is are was were be as it its this that than upon into a".split()
-)
+_LABEL_WORDS = 3
+_SMALL = """
+    the an of in on at to and or for with by from per is are was were be as it its this that than upon into a
+"""
+_STOP = frozenset(_SMALL.split())
 _WORDLIKE = re.compile(r"[^\W\d_]{2,}")
 _ZERO = np.uint64(0)
 
@@ -48,7 +50,7 @@ class AnswerRule(BatchRule):
     kinds = frozenset({"answer"})
 
     def index(self, items: Sequence[HeldoutItem]) -> set[str]:
-        """Take answers with two topic words or more and a number of two digits or more."""
+        """Take answers with two topic words or more, and a number of two digits or more or a short label."""
         self._values = self.context.values
         covered, rows = set(), []
         for item in items:
@@ -60,6 +62,9 @@ class AnswerRule(BatchRule):
         return covered
 
     def _answer(self, text: str) -> _Answer | None:
+        topic_text, colon, label = text.rpartition(": ")
+        if colon and not any(char.isdigit() for char in label):
+            return self._labelled(topic_text, label)
         batch = texts_batch([text], self.context.hasher)
         numbers: list[tuple[Reading, str]] = []
         for at in batch.numerals.tolist():
@@ -71,6 +76,18 @@ class AnswerRule(BatchRule):
         if not numbers or not _LEAST_TOPIC <= len(topic) <= _TERMS:
             return None
         return _Answer(topic, [[self._values.value(value) for value in spellings(*number)] for number in numbers])
+
+    def _labelled(self, topic_text: str, label: str) -> _Answer | None:
+        """Return an answer that is a label of a few words: its longest word stands for a number."""
+        batch = texts_batch([topic_text, label], self.context.hasher)
+        chosen = [at for at in range(len(batch.starts)) if _topical(batch.word(at))]
+        mine = [at for at in chosen if batch.word_samples[at] == 1]
+        if not 1 <= len(mine) <= _LABEL_WORDS:
+            return None
+        longest = max(mine, key=lambda at: len(batch.word(at)))
+        topic = list(dict.fromkeys(int(batch.stems[at]) for at in chosen if at != longest))
+        enough = len([at for at in chosen if batch.word_samples[at] == 0]) >= _LEAST_TOPIC
+        return _Answer(topic, [[int(batch.stems[longest])]]) if enough and len(topic) <= _TERMS else None
 
     def dump(self) -> dict[str, NDArray[np.generic]]:
         """Return the fingerprints."""
@@ -90,10 +107,11 @@ class AnswerRule(BatchRule):
     def examine(self, batch: Batch) -> Iterator[Raised]:
         """Yield a finding for each answer."""
         numbers, values = self._values.of(batch)
-        found = self._table.find(values)
-        if not len(found.at):
+        found, labels = self._table.find(values), self._table.find(batch.stems)
+        at = np.concatenate([numbers[found.at], labels.at])
+        answers = self._answers[np.concatenate([found.rows, labels.rows])]
+        if not len(at):
             return
-        at, answers = numbers[found.at], self._answers[found.rows]
         places = np.clip(at[:, None] + np.arange(-WINDOW, WINDOW + 1), 0, len(batch.stems) - 1)
         near = batch.stems[places]
         near[batch.word_samples[places] != batch.word_samples[at][:, None]] = _ZERO
@@ -114,9 +132,7 @@ class AnswerRule(BatchRule):
         size = int(self._size[answer])
         here = [np.flatnonzero(near == term) for term in topic[:size]]
         span = size + SLACK
-        return any(all(((found >= low) & (found < low + span)).any() for found in here) for low in here[0] - 0) or any(
-            all(((found <= high) & (found > high - span)).any() for found in here) for high in here[0]
-        ) or any(all(((found >= low) & (found < low + span)).any() for found in here) for low in np.concatenate(here))
+        return any(all(((found >= low) & (found < low + span)).any() for found in here) for low in np.concatenate(here))
 
     def _all_numbers(self, batch: Batch, values: U64, numbers: Ints, at: int, answer: int) -> bool:
         """Whether the other numbers of an answer stand in the window, too."""
