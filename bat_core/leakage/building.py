@@ -12,7 +12,7 @@ from bat_core.leakage.context import Context
 from bat_core.leakage.hashing import Hasher
 from bat_core.leakage.heldout_file import read_heldout
 from bat_core.leakage.index_file import write_index
-from bat_core.leakage.keys import VARIABLE, key_file, new_key
+from bat_core.leakage.keys import VARIABLE, keep_key, key_file, new_key
 from bat_core.leakage.leaves import texts_of
 from bat_core.leakage.loading import load_rule
 from bat_core.leakage.panel import Panel
@@ -43,8 +43,9 @@ def build_index(heldout: Path, background: Path | None, output: Path) -> dict[st
     if not output.parent.is_dir():
         raise LeakageError(f"there is no folder {output.parent}", remedy="make it first")
     rules = [found.target for found in registry.installed("leakage_rules")]
-    key = new_key(output)
+    key = new_key()
     panel = Panel([load_rule(spec) for spec in rules], items, Context(hasher=Hasher(key), clean=clean))
+    keep_key(output, key)
     write_index(output, panel, rules, key, {"items": len(items), "background": len(clean)})
     return {
         "items": len(items),

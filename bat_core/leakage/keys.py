@@ -20,18 +20,20 @@ def key_file(index: Path) -> Path:
     return index.with_name(index.name + ".key")
 
 
-def new_key(index: Path) -> bytes:
-    """Return the key for a new index: from the environment, else a fresh one in FILE.key with mode 0600.
+def new_key() -> bytes:
+    """Return the key for a new index: from the environment, else a fresh one.
 
     Raises:
         LeakageError: The environment holds a weak one.
     """
     given = os.environ.get(VARIABLE)
-    if given:
-        return _parsed(given, VARIABLE)
-    key = secrets.token_bytes(KEY_BYTES)
-    _write(key_file(index), key)
-    return key
+    return _parsed(given, VARIABLE) if given else secrets.token_bytes(KEY_BYTES)
+
+
+def keep_key(index: Path, key: bytes) -> None:
+    """Write the key of an index to FILE.key with mode 0600, unless it came from the environment."""
+    if not os.environ.get(VARIABLE):
+        _write(key_file(index), key)
 
 
 def new_receipt_key(index: Path) -> bytes:

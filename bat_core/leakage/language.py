@@ -104,7 +104,8 @@ class Language:
 
     def _prior(self, words: U64) -> Floats:
         common = np.isin(words, self._common)
-        return np.where(common, 2.0**-_COMMON_BITS, 2.0**-_RARE_BITS)
+        prior: Floats = np.where(common, 2.0**-_COMMON_BITS, 2.0**-_RARE_BITS)
+        return prior
 
 
 def _framed(batch: Batch, owners: Ints) -> NDArray[np.bool_]:
