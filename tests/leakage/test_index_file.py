@@ -196,7 +196,7 @@ def test_what_clean_samples_hold_is_no_sign_of_a_leak(tmp_path: Path) -> None:
     ]
     source, clean = tmp_path / "items.json", tmp_path / "clean.jsonl"
     source.write_text(json.dumps(items))
-    usual = "see /data/amber_release_2024 and mark every stone of the amber lintel above the line, as ever"
+    usual = "see /data/amber_release_2024 and mark every stone of the amber lintel above it, twice, as ever"
     clean.write_text("".join(json.dumps({"id": n, "text": f"{usual} {n}"}) + "\n" for n in range(30)))
     verdicts = []
     for background in (None, clean):
