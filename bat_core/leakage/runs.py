@@ -57,10 +57,10 @@ class Match(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Shares of a text: of its runs of three words, boilerplate too, and of its bits."""
+    """Shares of texts: of their runs of three words, boilerplate too, and of their bits."""
 
-    runs: float
-    bits: float
+    runs: Floats
+    bits: Floats
 
 
 class _Lines(NamedTuple):
@@ -145,10 +145,7 @@ class RunIndex:
         place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + low[line]
         at = np.clip(place + (lines.at - lines.first)[line], 0, len(batch.grams) - 1)
         same = batch.grams[at] == self._all[place]
-        covered = same.copy()
-        for step in range(1, SIZE):
-            covered[step:] |= same[:-step] & (line[step:] == line[:-step])
-        hit = np.flatnonzero(covered)
+        hit = np.flatnonzero(_spread(same, line))
         line, place = line[hit], place[hit]
         weights = self._weights[place]
         gained: Floats = np.bincount(line, weights, len(counts)).astype(np.float64)
@@ -157,17 +154,30 @@ class RunIndex:
         gained = np.bincount(line, weights, len(counts)).astype(np.float64)
         return gained, np.bincount(line, minlength=len(counts)).astype(np.int64)
 
-    def held(self, batch: Batch, sample: int, source: int) -> Held:
-        """Return how much of a text stands in a sample, in whatever order."""
-        low, high = np.searchsorted(batch.word_samples, [sample, sample + 1])
-        begin, end = self.starts[source], self.starts[source + 1]
-        same = np.isin(self._all[begin:end], batch.grams[low:high])
-        covered = same.copy()
-        for step in range(1, SIZE):
-            covered[step:] |= same[:-step]
-        weights = self._weights[begin:end]
-        runs = max(1, int(end - begin) - SIZE + 1)
-        return Held(float(same.sum() / runs), float(weights[covered].sum() / max(weights.sum(), 1.0)))
+    def held(self, batch: Batch, samples: Ints, sources: Ints) -> Held:
+        """Return for pairs of a sample and a text how much of the text stands there, in whatever order."""
+        counts = self.starts[sources + 1] - self.starts[sources]
+        pair = np.repeat(np.arange(len(counts)), counts)
+        begin = np.cumsum(counts) - counts
+        place = np.arange(counts.sum()) - begin[pair] + self.starts[sources][pair]
+        salt = batch.hasher.mixed(np.arange(1, len(batch.samples) + 2).astype(np.uint64))
+        wanted = self._all[place] ^ salt[samples[pair]]
+        table = Table(np.sort(wanted))
+        present = np.zeros(len(table.keys), bool)
+        present[table.contains(batch.grams ^ salt[batch.word_samples[: len(batch.grams)]])[1]] = True
+        same = present[np.searchsorted(table.keys, wanted)]
+        weights = np.where(_spread(same, pair), self._weights[place], 0.0)
+        runs = np.add.reduceat(same.astype(np.float64), begin) / np.maximum(counts - SIZE + 1, 1)
+        return Held(runs, np.add.reduceat(weights, begin) / np.maximum(self.own[sources], 1.0))
+
+
+
+def _spread(same: NDArray[np.bool_], owner: Ints) -> NDArray[np.bool_]:
+    """Return which words lie in one of the runs of three that are the same, within their owner."""
+    covered = same.copy()
+    for step in range(1, SIZE):
+        covered[step:] |= same[:-step] & (owner[step:] == owner[:-step])
+    return covered
 
 
 def _once_each(lines: _Lines, line: Ints, place: Ints, gained: Floats) -> Ints:

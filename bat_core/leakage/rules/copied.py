@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bat_core.leakage.batch import Batch
+from bat_core.leakage.hashing import Ints
 from bat_core.leakage.language import searched_bits
 from bat_core.leakage.rules.base import Arrays, BatchRule, Raised
 from bat_core.leakage.runs import Match, RunIndex
@@ -70,11 +71,18 @@ class CopyRule(BatchRule):
         whole = (match.shares >= _WORTH_A_LOOK) & (own >= WHOLE_BITS) & (own <= SHORT_BITS) & ~copied
         for at in np.flatnonzero(copied).tolist():
             yield self._raised(batch, match, at, self.reason)
-        for at in np.flatnonzero(whole).tolist():
-            if min(self._runs.held(batch, int(match.samples[at]), int(match.sources[at]))) >= WHOLE_SHARE:
-                yield self._raised(batch, match, at, self.reason)
+        for at in self._most(batch, match, np.flatnonzero(whole)):
+            yield self._raised(batch, match, at, self.reason)
         for at in np.flatnonzero(review).tolist():
             yield self._raised(batch, match, at, "words of a held-out text")._replace(severity="review")
+
+    def _most(self, batch: Batch, match: Match, chosen: Ints) -> list[int]:
+        """Return which of the chosen matches are of a sample that holds most of a text."""
+        if not len(chosen):
+            return []
+        held = self._runs.held(batch, match.samples[chosen], match.sources[chosen])
+        most: list[int] = chosen[(held.runs >= WHOLE_SHARE) & (held.bits >= WHOLE_SHARE)].tolist()
+        return most
 
     def _raised(self, batch: Batch, match: Match, at: int, reason: str) -> Raised:
         first = int(match.at[at])
