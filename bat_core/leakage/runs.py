@@ -171,7 +171,6 @@ class RunIndex:
         return Held(runs, np.add.reduceat(weights, begin) / np.maximum(self.own[sources], 1.0))
 
 
-
 def _spread(same: NDArray[np.bool_], owner: Ints) -> NDArray[np.bool_]:
     """Return which words lie in one of the runs of three that are the same, within their owner."""
     covered = same.copy()
