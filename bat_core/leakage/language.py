@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bat_core.leakage.batch import Batch
-from bat_core.leakage.common import COMMON
 from bat_core.leakage.counts import Counts, own_counts
+from bat_core.leakage.english import COMMON
 from bat_core.leakage.hashing import U64, Hasher, Ints
 from bat_core.leakage.normalise import MARK
 from bat_core.leakage.numbers import read

@@ -42,7 +42,7 @@ RETOLD: dict[str, str] = {
     ),
     "other words": (
         "Depth of the {one}: {depth} metres; bearing strength of the {stone} masonry there, {load} tonnes. Fissures "
-        "seen at the {two} number {cracks}. Inclination of the {other} side of the {three} amounts to {angle} degrees while "
+        "seen at the {two} number {cracks}. Inclination of the {other} side of the {three} is {angle} degrees while "
         "sediment takes {silt} per cent. Opening: {width} metres."
     ),
     "another language": (
@@ -50,8 +50,8 @@ RETOLD: dict[str, str] = {
         "Seite ({other}) am {three} neigt sich um {angle} Grad; Schlick füllt {silt} Prozent. Das Tor misst {width} m."
     ),
     "cut": (
-        "its {stone} wall carries {load} tonnes. We counted {cracks} cracks along the {two}. At the {three} the {other} "
-        "face leans by {angle} degrees, and silt fills {silt} per cent of"
+        "is {depth} m deep and its {stone} wall carries {load} tonnes. We counted {cracks} cracks along the {two}. "
+        "At the {three} the {other} face leans by {angle} degrees, and silt fills"
     ),
     "edited": REPORT.replace("carries", "bears").replace("We counted", "They saw").replace("the channel", "it"),
 }
