@@ -24,7 +24,7 @@ from bat_core.model.leakage import HeldoutItem
 REACH = 8
 """Words to each side of a number."""
 _LEAST_FACTS = 3
-_PAIR_BITS = 4.0
+_PAIR_BITS = 5.5
 _LETTERS = 3
 Arrays = Mapping[str, NDArray[np.generic]]
 
