@@ -38,7 +38,7 @@ $(READY): pyproject.toml domains/medimaging/pyproject.toml constraints/cpu.txt
 	$(PYTHON) -c 'import sys; sys.exit("bat-core needs Python 3.11 or newer: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet $(TORCH)
-	$(VENV)/bin/pip install --quiet --constraint constraints/cpu.txt --editable '.[dev,docs]' --editable domains/medimaging --config-settings editable_mode=compat
+	$(VENV)/bin/pip install --quiet --constraint constraints/cpu.txt --editable '.[dev,docs,docker]' --editable domains/medimaging --config-settings editable_mode=compat
 	touch $(READY)
 
 clean:

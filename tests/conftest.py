@@ -4,7 +4,7 @@ import os
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -28,6 +28,14 @@ CELLS = (
     ("classification", "failure", "S5"),
 )
 """Track, stratum and fault stage of the few tasks on which the real domain is tried."""
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say loudly what did not run for want of an engine."""
+    skipped = [one for one in terminalreporter.stats.get("skipped", ()) if "no Docker engine" in str(one.longrepr)]
+    if skipped:
+        said = "start one with .ci/docker-engine, or set BAT_REQUIRE=docker to make this a failure"
+        terminalreporter.write_line(f"{len(skipped)} DOCKER TESTS DID NOT RUN: there is no engine; {said}", red=True)
 
 
 @pytest.fixture

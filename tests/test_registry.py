@@ -104,7 +104,7 @@ def test_a_plugin_is_found_by_name_by_qualified_name_and_by_target(site: Site) -
 def test_an_unknown_name_lists_what_is_there(site: Site) -> None:
     site.add("bat-nlp", "nlp", DICE, "[bat_core.verifiers]\ndice = nlp:Dice\n")
     assert site.run("r.load('verifiers', 'dise')").endswith(
-        "PluginError: no plugin named 'dise' of kind verifiers; did you mean 'dice'? installed: check, dice"
+        "PluginError: no plugin named 'dise' of kind verifiers; did you mean 'dice'? installed: check, dice, judge"
     )
     assert site.run("r.load('judges', 'x')").endswith("no plugin named 'x' of kind judges; installed: none")
 
@@ -141,7 +141,7 @@ def test_a_broken_plugin_is_named_with_all_that_helps(site: Site, code: str, cau
     assert "verifiers plugin 'dice' from bat-nlp 0.1.0 (nlp:Dice) failed to import: " + cause in said
     assert said.endswith("; mend or reinstall it: pip install --force-reinstall bat-nlp")
     assert cause in site.run("r.load('verifiers', 'nlp:Dice')")
-    assert site.run("print([f.name for f in r.installed('verifiers')])") == "['check', 'dice']"
+    assert site.run("print([f.name for f in r.installed('verifiers')])") == "['check', 'dice', 'judge']"
 
 
 def test_broken_leakage_rules_stop_and_are_not_skipped(site: Site) -> None:

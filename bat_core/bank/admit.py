@@ -10,11 +10,12 @@ from bat_core.rollout.lab import Lab
 
 async def refusal(lab: Lab, cut: Cut) -> str:
     """Return why the state may not enter the bank; empty if it may."""
-    expert = await lab.scorer.score(cut.state, cut.expert)
+    expert = await lab.scorer.score(cut.state, cut.expert, whole=True)
     missing = _missing(expert)
     if missing:
         return f"the expert's own run fails {missing}"
-    idle = await lab.scorer.score(cut.state, Rollout(state=cut.state.id, final=cut.state.snapshot))
+    nothing = Rollout(state=cut.state.id, final=cut.state.snapshot)
+    idle = await lab.scorer.score(cut.state, nothing, whole=True)
     earned = [stage.stage for stage in idle.stages if stage.score != 0]
     if earned or idle.value != 0:
         return f"doing nothing earns {idle.value} ({', '.join(earned)})"

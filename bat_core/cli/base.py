@@ -29,7 +29,14 @@ def base(
     settings = configuration(domain, preset, config, overrides).config
     executor = LocalExecutor(settings.bank.workers)
     with tempfile.TemporaryDirectory() as store, Display() as display:
-        lab = LabSpec(domain=settings.domain, store=store, provider=settings.sandbox.provider, rollout=settings.rollout)
+        sandbox = settings.sandbox
+        lab = LabSpec(
+            domain=settings.domain,
+            store=store,
+            provider=sandbox.provider,
+            runtime=sandbox.runtime,
+            rollout=settings.rollout,
+        )
         try:
             progress = lambda phase, done, total: display.progress(phase, done, total, {})  # noqa: E731
             policy = build_base(load_domain(settings.domain), settings.policy, lab, executor, output, progress)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from bat_core.cli.options import DomainOption, JsonOption
+from bat_core.hooks.sandbox import SandboxProvider
+from bat_core.model.sandbox import Capabilities, Guarantee
 
 PACKAGES = ("bat-core", "torch", "transformers", "trl", "peft", "accelerate", "datasets", "vllm", "docker")
 OPTIONAL = ("vllm", "docker")
@@ -19,7 +21,7 @@ DISK = 2 << 30
 
 def doctor(domain: DomainOption = "medimaging", as_json: JsonOption = False) -> None:
     """Check packages, sandboxes (by a real canary), disk, GPU and the domain. Exit 1 if something needed fails."""
-    checks = [*_packages(), *_sandboxes(), _disk(), _gpu(), _domain(domain)]
+    checks = [*_packages(), *_sandboxes(), *_automatic(domain), _disk(), _gpu(), _domain(domain)]
     if as_json:
         print(json.dumps(checks))
     else:
@@ -27,10 +29,7 @@ def doctor(domain: DomainOption = "medimaging", as_json: JsonOption = False) -> 
             print(
                 f"{'ok  ' if check['ok'] else 'MISS' if check['needed'] else 'none'} {check['name']}: {check['detail']}"
             )
-    sandboxed = any(
-        c["ok"] for c in checks if c["name"].startswith("sandbox ") and not c["name"].endswith("unsafe-process")
-    )
-    if not sandboxed or any(c["needed"] and not c["ok"] for c in checks):
+    if any(c["needed"] and not c["ok"] for c in checks):
         raise SystemExit(1)
 
 
@@ -55,12 +54,44 @@ def _sandboxes() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         for plugin in installed("sandboxes"):
             provider = load("sandboxes", plugin.qualified)(Path(folder))
-            capabilities = asyncio.run(provider.probe())
-            lacks = "" if not capabilities.works else ", ".join(sorted(capabilities.guarantees)) or "guarantees nothing"
-            found.append(
-                _check(f"sandbox {plugin.name}", capabilities.works, capabilities.detail or lacks, needed=False)
-            )
+            capabilities = asyncio.run(_probed(provider))
+            found.append(_check(f"sandbox {plugin.name}", capabilities.works, _promises(capabilities), needed=False))
     return found
+
+
+async def _probed(provider: SandboxProvider) -> Capabilities:
+    try:
+        return await provider.probe()
+    finally:
+        await provider.aclose()
+
+
+def _promises(found: Capabilities) -> str:
+    """Return what a backend guarantees and what it lacks, or why it doesn't work."""
+    if not found.works:
+        return found.detail
+    has = ", ".join(sorted(found.guarantees)) or "nothing"
+    lacks = ", ".join(sorted(set(Guarantee) - found.guarantees)) or "nothing"
+    return f"guarantees {has}; lacks {lacks}" + (f"; {found.detail}" if found.detail else "")
+
+
+def _automatic(name: str) -> list[dict[str, Any]]:
+    """Say what `sandbox.provider=auto` takes for the domain."""
+    from bat_core.errors import BatError
+    from bat_core.registry import installed, load, load_domain
+    from bat_core.sandboxes.choose import chosen
+
+    async def pick(folder: str) -> str:
+        candidates = {f.name: load("sandboxes", f.qualified) for f in installed("sandboxes")}
+        choice = await chosen("auto", candidates, Path(folder), load_domain(name).sandbox())
+        await choice.provider.aclose()
+        return choice.said
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return [_check("sandbox.provider=auto", True, asyncio.run(pick(folder)), needed=True)]
+        except BatError as error:
+            return [_check("sandbox.provider=auto", False, str(error), needed=True)]
 
 
 def _disk() -> dict[str, Any]:

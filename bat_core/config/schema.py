@@ -29,7 +29,7 @@ class PolicyConfig(Section):
     logs: int = Field(default=320, ge=4, description="expert tasks solved for the base")
     steps: int = Field(default=600, ge=1)
     batch: int = Field(default=24, ge=1)
-    lr: float = Field(default=3e-3, gt=0)
+    lr: float = Field(default=2e-2, gt=0, description="of Muon, on all matrices")
     threads: int = Field(default=1, ge=1, description="threads while the base is built")
 
 
@@ -71,6 +71,45 @@ class SandboxConfig(Section):
     """Which backend runs untrusted code."""
 
     provider: str = "auto"
+    runtime: str = Field(default="", description="container runtime of the docker provider, such as runsc")
+
+
+class JudgeConfig(Section):
+    """A judge over an OpenAI-compatible endpoint, for rubric items whose verifier is `judge`.
+
+    Without `endpoint` and `models` such items are null. The key is read from the environment variable `key_env`.
+    Prices are in any currency per million tokens and only used to tell the cost. `structured` says how the server is
+    told the form of an answer: by a JSON schema, as a JSON object, or in the prompt alone.
+    """
+
+    endpoint: str = ""
+    models: tuple[str, ...] = ()
+    key_env: str = "BAT_JUDGE_KEY"
+    votes: int = Field(default=3, ge=1, le=15, description="calls an item, over the models in turn")
+    timeout_s: float = Field(default=60.0, gt=0)
+    retries: int = Field(default=1, ge=0, le=5, description="further tries if the endpoint can't be reached")
+    concurrency: int = Field(default=8, ge=1, description="calls at once")
+    temperature: float = Field(default=0.3, ge=0)
+    answer_tokens: int = Field(default=400, ge=16)
+    source_chars: int = Field(default=6000, ge=200, description="characters shown of one artifact or log")
+    structured: Literal["schema", "object", "prompt"] = "schema"
+    stream: bool = True
+    cache: str = Field(default="", description="folder of votes; empty keeps them in memory")
+    price_in: float = Field(default=0.0, ge=0)
+    price_out: float = Field(default=0.0, ge=0)
+
+
+class VerifyConfig(Section):
+    """How rollouts are judged.
+
+    `drop` leaves a share of a rubric's items out of a training rollout's reward, the same ones for all rollouts of a
+    state. `hidden` names items that are scored but do not stand in the policy's prompt. Neither changes an evaluation's
+    items or the bank's admission.
+    """
+
+    judge: JudgeConfig = JudgeConfig()
+    drop: float = Field(default=0.0, ge=0, lt=1)
+    hidden: tuple[str, ...] = ()
 
 
 class TrainConfig(Section):
@@ -153,6 +192,7 @@ class Config(Section):
     coldstart: ColdstartConfig = ColdstartConfig()
     rollout: RolloutConfig = RolloutConfig()
     sandbox: SandboxConfig = SandboxConfig()
+    verify: VerifyConfig = VerifyConfig()
     train: TrainConfig = TrainConfig()
     mixture: MixtureConfig = MixtureConfig()
     gate: GateConfig = GateConfig()

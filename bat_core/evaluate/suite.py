@@ -118,12 +118,18 @@ class SuiteEvaluator(Evaluator):
 
     def _conditions(self) -> str:
         """Return the digest of what cells depend on besides the policy: scores under other limits are other scores."""
-        lab = LabSpec.model_validate(self._settings["lab"])
+        lab = self._lab()
         how = [self._settings.get("repeats", 1), self._settings.get("temperature", 1.0), lab.rollout.model_dump()]
-        return digest_of([self._suite, how])
+        judged = [lab.verify.hidden, lab.verify.judge.models, lab.verify.judge.votes]
+        return digest_of([self._suite, how, judged] if any(judged[:2]) else [self._suite, how])
+
+    def _lab(self) -> LabSpec:
+        """Return the lab of the settings; a benchmark judges every item."""
+        lab = LabSpec.model_validate(self._settings["lab"])
+        return lab.model_copy(update={"verify": lab.verify.model_copy(update={"drop": 0.0})})
 
     def _run(self, policy: PolicyRef, progress: EvalProgress) -> list[Cell]:
-        lab = LabSpec.model_validate(self._settings["lab"])
+        lab = self._lab()
         states = [self._state(lab, task) for task in self._tasks]
         wanted = [(state, repeat) for repeat in range(int(self._settings.get("repeats", 1))) for state in states]
         _attach(policy, self._settings)
@@ -157,7 +163,7 @@ class SuiteEvaluator(Evaluator):
             focus=E2E,
             stratum=task.stratum,
             snapshot=lab.store.put_files(self._contract.workspace(task)),
-            messages=opening(self._contract, task, rubrics),
+            messages=opening(lab.contract, task, rubrics),
             rubrics=rubrics,
         )
 

@@ -15,8 +15,10 @@ def lab_spec(config: Config, run: RunDirectory) -> LabSpec:
         domain=config.domain,
         store=str(run.snapshots.resolve()),
         provider=config.sandbox.provider,
+        runtime=config.sandbox.runtime,
         key=run.key().hex(),
         rollout=config.rollout,
+        verify=config.verify,
     )
 
 

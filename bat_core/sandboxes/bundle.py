@@ -15,6 +15,7 @@ _MODULES = (
     "bat_core.sandboxes.inside.process",
     "bat_core.sandboxes.inside.workspace",
     "bat_core.sandboxes.inside.launch",
+    "bat_core.sandboxes.inside.confine",
     "bat_core.sandboxes.inside.run",
     "bat_core.sandboxes.inside.warm",
     "bat_core.sandboxes.inside.agent",

@@ -52,7 +52,7 @@ class Channel:
         view, at = memoryview(data), 0
         while at < size:
             try:
-                got = os.readv(self._incoming, [view[at:]])
+                got = self._take(view[at:])
             except BlockingIOError:
                 loop = asyncio.get_running_loop()
                 await _ready(self._incoming, loop.add_reader, loop.remove_reader)
@@ -61,6 +61,10 @@ class Channel:
                 raise Closed("the agent is gone")
             at += got
         return data
+
+    def _take(self, view: memoryview) -> int:
+        """Read what is there into `view`; 0 at the end. Raises `BlockingIOError` while there's nothing."""
+        return os.readv(self._incoming, [view])
 
     async def _write(self, parts: Sequence[bytes]) -> None:
         for part in parts:

@@ -11,12 +11,33 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from bat_core.sandboxes.channel import Channel
 
 _TELL = 2000
 _WIDE = 1 << 18
+
+
+class Line(Protocol):
+    """What a sandbox hangs on: a conversation with its agent, and its end."""
+
+    @property
+    def channel(self) -> Channel:
+        """The conversation."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs and nobody has begun to end it."""
+
+    def last_words(self) -> str:
+        """Return what was said on standard error, on one line."""
+
+    def oom_kills(self) -> int:
+        """Return how many processes were killed for memory, as far as only the host can see it."""
+
+    async def end(self) -> None:
+        """Kill and wait until nothing is left. Goes on in the background when the caller is cancelled."""
 
 
 class Lifeline:
@@ -33,6 +54,7 @@ class Lifeline:
         info: Reading end on which bubblewrap tells the first process's id; owned from here on.
         gentle: Ask by closing the pipes, and kill only a process that doesn't go: it has to clear up itself.
         finish: Called once after the process is gone.
+        oom_kills: Counts processes that were killed for memory.
     """
 
     def __init__(
@@ -46,28 +68,28 @@ class Lifeline:
         info: int = -1,
         gentle: bool = False,
         finish: Callable[[], None] | None = None,
+        oom_kills: Callable[[], int] | None = None,
     ) -> None:
         self._info = info
         self._gentle = gentle
         self._finish = finish
+        self.oom_kills = oom_kills or (lambda: 0)
         self._ending: asyncio.Task[None] | None = None
         self._said: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed at the end of the process
-        to_child, outgoing = _wide_pipe()
-        incoming, from_child = _wide_pipe()
-        try:
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            ours.callback(self._close_info)
+            ours.callback(self._said.close)
+            to_child, outgoing = _wide_pipe()
+            theirs.callback(os.close, to_child)
+            ours.callback(os.close, outgoing)
+            incoming, from_child = _wide_pipe()
+            ours.callback(os.close, incoming)
+            theirs.callback(os.close, from_child)
             self._process = subprocess.Popen(
                 list(argv), stdin=to_child, stdout=from_child, stderr=self._said, env=dict(env),
                 pass_fds=pass_fds, start_new_session=True, **(options or {}),
             )  # fmt: skip
-        except BaseException:
-            for handle in (outgoing, incoming):
-                os.close(handle)
-            self._said.close()
-            self._close_info()
-            raise
-        finally:
-            os.close(to_child)
-            os.close(from_child)
+            ours.pop_all()
         self.channel = Channel(incoming, outgoing, max_body)
 
     @property

@@ -51,11 +51,13 @@ class SandboxPool:
         Raises `SandboxUnavailable` if even a new one can't be had, `SnapshotMismatch` if `ref` is damaged.
         """
         await self._places.acquire()
+        ready = None
         try:
-            return await self._ready(ref)
-        except BaseException:
-            self._places.release()
-            raise
+            ready = await self._ready(ref)
+        finally:
+            if ready is None:
+                self._places.release()
+        return ready
 
     async def release(self, sandbox: Sandbox) -> None:
         """Take `sandbox` back for reuse; whatever it held is wiped before anybody else sees it."""
@@ -85,16 +87,17 @@ class SandboxPool:
             fresh = not self._idle
             sandbox = await self._open() if fresh else self._idle.pop()
             self._out.add(sandbox)
+            restored = False
             try:
                 await sandbox.restore(ref)  # its answer is the sign of life, too
+                restored = True
             except SandboxUnavailable:
-                await self._drop(sandbox)
                 if fresh:
                     raise
-            except BaseException:
-                await self._drop(sandbox)
-                raise
-            else:
+            finally:
+                if not restored:
+                    await self._drop(sandbox)
+            if restored:
                 return sandbox
 
     async def _weed(self) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from bat_core.errors import CapabilityError, SandboxUnavailable
 from bat_core.hooks.sandbox import Sandbox, SandboxProvider
 from bat_core.model.sandbox import Guarantee, SandboxSpec
-from bat_core.sandboxes.lifeline import Lifeline
+from bat_core.sandboxes.lifeline import Line
 from bat_core.sandboxes.session import AgentSandbox
 from bat_core.sandboxes.snapshots import SnapshotStore
 
@@ -18,7 +18,7 @@ from bat_core.sandboxes.snapshots import SnapshotStore
 class Launch(NamedTuple):
     """A started agent, its configuration, and how paths are written for it."""
 
-    lifeline: Lifeline
+    lifeline: Line
     config: dict[str, Any]
     mapped: Callable[[str], str] | None = None
 
@@ -30,6 +30,8 @@ class AgentProvider(SandboxProvider):
         store: Folder of the content store.
     """
 
+    limits_cpus: ClassVar[bool] = False
+
     def __init__(self, store: Path) -> None:
         self.store = SnapshotStore(store)
         self._live: set[AgentSandbox] = set()
@@ -40,8 +42,8 @@ class AgentProvider(SandboxProvider):
         """What a sandbox of this provider promises on this machine."""
 
     @abstractmethod
-    def launch(self, spec: SandboxSpec) -> Launch:
-        """Start the process of one sandbox; called in the event loop's own thread."""
+    async def launch(self, spec: SandboxSpec) -> Launch:
+        """Start what runs one sandbox, in the event loop's own thread; undone when it is cancelled."""
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Open a sandbox with an empty workspace."""
@@ -51,17 +53,24 @@ class AgentProvider(SandboxProvider):
                 f"sandbox provider {self.name} can't guarantee {', '.join(sorted(lacking))}",
                 remedy="choose another sandbox.provider, or require less",
             )
+        if spec.limits.cpus and not self.limits_cpus:
+            raise CapabilityError(
+                f"sandbox provider {self.name} can't limit processors",
+                remedy="leave SandboxSpec.limits.cpus alone, or choose sandbox.provider=docker",
+            )
         try:
-            launch = self.launch(spec)
+            launch = await self.launch(spec)
         except OSError as error:
             raise SandboxUnavailable(f"sandbox provider {self.name} can't start a process: {error}") from error
         sandbox = AgentSandbox(self.name, spec, self.guarantees, launch.lifeline, self.store, launch.mapped)
         self._live = {one for one in self._live if one.alive} | {sandbox}
+        started = False
         try:
             await sandbox.start(launch.config)
-        except BaseException:
-            await sandbox.stop()
-            raise
+            started = True
+        finally:
+            if not started:
+                await sandbox.stop()
         return sandbox
 
     async def aclose(self) -> None:
@@ -85,8 +94,19 @@ class AgentProvider(SandboxProvider):
         env: Mapping[str, str],
         paths: Sequence[str],
         namespace: bool,
+        own_user: bool = True,
     ) -> dict[str, Any]:
-        """Return the agent's first frame."""
+        """Return the agent's first frame.
+
+        Args:
+            spec: What was asked for.
+            workspace: Where the workspace lies, as the agent sees it.
+            scratch: Other folders that a reset empties.
+            env: Environment of every command.
+            paths: Folders where modules are found.
+            namespace: Whether the agent is the first process of a namespace.
+            own_user: Whether nobody else's processes count against the agent's user.
+        """
         return {
             "workspace": workspace,
             "scratch": list(scratch),
@@ -94,5 +114,5 @@ class AgentProvider(SandboxProvider):
             "paths": list(paths),
             "preload": list(spec.preload),
             "namespace": namespace,
-            "limits": spec.limits.model_dump() | ({} if namespace else {"pids": 0}),
+            "limits": spec.limits.model_dump() | ({} if namespace and own_user else {"pids": 0}),
         }

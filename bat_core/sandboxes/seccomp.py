@@ -31,7 +31,8 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "fspick": (433, 433), "mount_setattr": (442, 442), "unshare": (272, 97), "setns": (308, 268),
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "shmdt": (67, 197), "semget": (64, 190),
     "semop": (65, 193), "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189),
-    "msgrcv": (70, 188), "msgctl": (71, 187), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
+    "msgrcv": (70, 188), "msgctl": (71, 187),
+    "mq_open": (240, 180), "mq_unlink": (241, 181), "kexec_load": (246, 104), "kexec_file_load": (320, 294),
     "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106), "personality": (135, 92),
     "swapon": (167, 224), "swapoff": (168, 225), "reboot": (169, 142), "acct": (163, 89), "quotactl": (179, 60),
     "quotactl_fd": (443, 443), "syslog": (103, 116), "settimeofday": (164, 170), "clock_settime": (227, 112),
@@ -67,11 +68,12 @@ def supported(machine: str | None = None) -> bool:
     return (machine or platform.machine()) in _MACHINES
 
 
-def program(machine: str | None = None) -> bytes:
+def program(machine: str | None = None, *, sockets: bool = True) -> bytes:
     """Return the filter as an array of `struct sock_filter`, as `bwrap --seccomp` takes it.
 
     Args:
         machine: `x86_64` or `aarch64`; the running one by default. Raises `KeyError` for others.
+        sockets: Whether sockets of the ordinary families may be opened; connected pairs always may.
     """
     made = _MACHINES[machine or platform.machine()]
     code = [_op(_LD, _ARCH), _op(_JEQ, made.audit, 1, 0), _op(_RET, _KILL), _op(_LD, _NR)]
@@ -84,8 +86,8 @@ def program(machine: str | None = None) -> bytes:
                 code += [_op(_JEQ, call, 0, 1), _op(_RET, _ERRNO | number)]
     code += _arguments(made.clone, [_op(_LD, _ARG0), _op(_JSET, _NEW_NAMESPACES, 0, 1), _deny(errno.EPERM)])
     code += _arguments(made.ioctl, [_op(_LD, _ARG1), *_none_of((_TIOCSTI, _TIOCLINUX))])
-    for call in (made.socket, made.socketpair):
-        code += _arguments(call, _families())
+    code += _arguments(made.socket, _families() if sockets else [_deny(errno.EAFNOSUPPORT)])
+    code += _arguments(made.socketpair, _families())
     return b"".join([*code, _op(_RET, _ALLOW)])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -12,7 +13,7 @@ from bat_core.errors import OutputLimit, SandboxUnavailable, SnapshotMismatch
 from bat_core.hooks.sandbox import Sandbox
 from bat_core.model.sandbox import Entry, ExecResult, Guarantee, SandboxSpec, SnapshotRef
 from bat_core.sandboxes.inside.frames import Closed, Frame
-from bat_core.sandboxes.lifeline import Lifeline
+from bat_core.sandboxes.lifeline import Line
 from bat_core.sandboxes.snapshots import SnapshotStore
 from bat_core.sandboxes.tarball import BadTar, decode
 
@@ -27,7 +28,7 @@ class AgentSandbox(Sandbox):
         provider: Name of the provider that opened it.
         spec: What was asked for.
         guarantees: What the provider promises.
-        lifeline: The process and its pipes.
+        lifeline: What runs it, and the conversation with its agent.
         store: Where snapshots go.
         mapped: Rewrites text that names `/workspace` where the workspace lies elsewhere.
     """
@@ -37,7 +38,7 @@ class AgentSandbox(Sandbox):
         provider: str,
         spec: SandboxSpec,
         guarantees: frozenset[Guarantee],
-        lifeline: Lifeline,
+        lifeline: Line,
         store: SnapshotStore,
         mapped: Callable[[str], str] | None = None,
     ) -> None:
@@ -50,6 +51,7 @@ class AgentSandbox(Sandbox):
         self._mapped = mapped or (lambda text: text)
         self._lock = asyncio.Lock()
         self._opened = time.monotonic()
+        self._oom_kills = 0
 
     @property
     def alive(self) -> bool:
@@ -149,7 +151,14 @@ class AgentSandbox(Sandbox):
         header, output = await self._ask(op, body, wait=limit + _GRACE_S, timeout=limit, **fields)
         split = header.pop("split")
         header.pop("ok")
+        if header["status"] == "killed" and header["rc"] == -signal.SIGKILL and self._out_of_memory():
+            header |= {"status": "oom", "rc": None}
         return ExecResult(stdout=bytes(output[:split]), stderr=bytes(output[split:]), **header)
+
+    def _out_of_memory(self) -> bool:
+        """Whether a process was killed for memory since this was asked last."""
+        before, self._oom_kills = self._oom_kills, self._lifeline.oom_kills()
+        return self._oom_kills > before
 
     async def _ask(self, op: str, body: bytes = b"", *, wait: float = _GRACE_S, **fields: Any) -> Frame:
         """Call and turn a refusal into the exception it stands for."""
@@ -165,15 +174,17 @@ class AgentSandbox(Sandbox):
         async with self._lock:
             if not self.alive:
                 raise await self._broken("it has ended")
+            answer = None
             try:
                 async with asyncio.timeout(wait):
-                    return await self._lifeline.channel.call({"op": op, **fields}, body)
+                    answer = await self._lifeline.channel.call({"op": op, **fields}, body)
             except (Closed, OSError, ValueError, TimeoutError) as error:
                 said = str(error) or f"no answer to {op} within {wait:.0f} s"
                 raise await self._broken(said) from error
-            except BaseException:
-                await self._lifeline.end()  # half a conversation can't be continued
-                raise
+            finally:
+                if answer is None:
+                    await self._lifeline.end()  # half a conversation can't be continued
+            return answer
 
     async def _broken(self, why: str) -> SandboxUnavailable:
         said = self._lifeline.last_words()

@@ -133,6 +133,5 @@ def _write(path: Path, data: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    finally:
+        Path(name).unlink(missing_ok=True)  # still there only if something failed

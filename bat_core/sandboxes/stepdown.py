@@ -3,12 +3,13 @@
 Root is exempt from the limit on processes, even in a user namespace, so each sandbox of a root parent gets a user of
 its own. Such a user may not enter every folder above what it is to mount (an interpreter below a private home): in a
 mount namespace of our own those folders are covered by empty ones that lead to the wanted folders and nothing else.
+In the same namespace root can make file systems with a limit on their files, which bubblewrap itself can't.
 """
 
 from __future__ import annotations
 
 # Imports cost more than all the work here, on the way to every sandbox: so no pathlib.
-# ruff: noqa: PTH103, PTH116
+# ruff: noqa: PTH102, PTH103, PTH116
 import ctypes
 import os
 import stat
@@ -16,6 +17,7 @@ import sys
 
 _NEW_MOUNTS = 0x20000
 _BIND, _REC, _PRIVATE = 0x1000, 0x4000, 0x40000
+_NOSUID, _NODEV = 2, 4
 
 
 def blocked_above(folder: str) -> str | None:
@@ -28,14 +30,11 @@ def blocked_above(folder: str) -> str | None:
     return None
 
 
-def clear_the_way(folders: list[str]) -> None:
+def clear_the_way(library: ctypes.CDLL, folders: list[str]) -> None:
     """Make each of `folders` reachable for everybody, in a mount namespace that ends with this program."""
     barriers = {folder: above for folder in folders if (above := blocked_above(folder)) and above != folder}
     if not barriers:
         return
-    library = ctypes.CDLL(None, use_errno=True)
-    _check(library.unshare(_NEW_MOUNTS), "unshare")
-    _mount(library, "none", "/", None, _REC | _PRIVATE)
     handles = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in barriers}
     for above in sorted(set(barriers.values())):
         _mount(library, "none", above, "tmpfs", 0, b"mode=0755,size=1m")
@@ -43,6 +42,16 @@ def clear_the_way(folders: list[str]) -> None:
         os.makedirs(folder, exist_ok=True)
         _mount(library, f"/proc/self/fd/{handle}", folder, None, _BIND | _REC)
         os.close(handle)
+
+
+def make_places(library: ctypes.CDLL, room: str, user: int, places: list[str]) -> None:
+    """Mount, below the folder `room`, a file system for each `name:bytes:files` of `places`, owned by `user`."""
+    _mount(library, "none", room, "tmpfs", _NOSUID | _NODEV, b"mode=0755,size=64k")
+    for place in places:
+        name, size, files = place.split(":")
+        os.mkdir(f"{room}/{name}")
+        options = f"mode=0755,size={size},nr_inodes={files},uid={user},gid={user}"
+        _mount(library, "none", f"{room}/{name}", "tmpfs", _NOSUID | _NODEV, options.encode())
 
 
 def _mount(library: ctypes.CDLL, source: str, target: str, kind: str | None, flags: int, data: bytes = b"") -> None:
@@ -57,14 +66,28 @@ def _check(result: int, what: str) -> None:
 
 
 def main() -> None:
-    """Take a user's number, the number of folders, the folders, and a command line."""
+    """Take a user's number, then four lists, each after its length, then a command line.
+
+    The lists: control groups to join, folders to clear the way to, a folder for file systems (one or none), these.
+    """
     os.umask(0o022)
-    user, count = int(sys.argv[1]), int(sys.argv[2])
-    clear_the_way(sys.argv[3 : 3 + count])
+    words = iter(sys.argv[1:])
+    user = int(next(words))
+    groups, folders, room, places = ([next(words) for _ in range(int(next(words)))] for _ in range(4))
+    command = list(words)
+    for group in groups:
+        handle = os.open(group, os.O_WRONLY)
+        os.write(handle, b"0")
+        os.close(handle)
+    library = ctypes.CDLL(None, use_errno=True)
+    _check(library.unshare(_NEW_MOUNTS), "unshare")
+    _mount(library, "none", "/", None, _REC | _PRIVATE)
+    clear_the_way(library, folders)
+    if room:
+        make_places(library, room[0], user, places)
     os.setgroups([])
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
-    command = sys.argv[3 + count :]
     os.execv(command[0], command)
 
 

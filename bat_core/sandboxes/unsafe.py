@@ -6,6 +6,8 @@ Commands run as the user who runs us and can reach all that this user can. It pr
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import shutil
 import sys
@@ -63,21 +65,19 @@ class UnsafeProcessProvider(AgentProvider):
                 removed.append(str(folder))
         return removed
 
-    def launch(self, spec: SandboxSpec) -> Launch:
+    async def launch(self, spec: SandboxSpec) -> Launch:
         """Start an agent in a temporary folder that goes with it."""
-        top = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
-        workspace, scratch = top / "workspace", top / "tmp"
-        try:
+        with contextlib.ExitStack() as undo:
+            top = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
+            undo.callback(shutil.rmtree, top, ignore_errors=True)
+            workspace, scratch = top / "workspace", top / "tmp"
             workspace.mkdir()
             scratch.mkdir()
             env = _environment(spec, workspace, scratch)
             argv = [sys.executable, "-s", "-S", "-B", "-X", "utf8", "-c", agent_program(compiled=True)]
-            lifeline = Lifeline(
-                argv, env, self.max_body(spec), gentle=True, finish=lambda: shutil.rmtree(top, ignore_errors=True)
-            )
-        except BaseException:
-            shutil.rmtree(top, ignore_errors=True)
-            raise
+            finish = functools.partial(shutil.rmtree, top, ignore_errors=True)
+            lifeline = Lifeline(argv, env, self.max_body(spec), gentle=True, finish=finish)
+            undo.pop_all()
         belt = os.path.realpath(spec.toolbelt) if spec.toolbelt else None
         config = self.config(
             spec,

@@ -36,6 +36,8 @@ CORPUS = 160
 """Conversations that the tokenizer is trained on."""
 SHORT = ((0.12, 130), (0.25, 220))
 """Until which share of the steps conversations are cut to how many tokens."""
+TOGETHER = 4
+"""Batches that are drawn at once, so that rows of like length can stand together."""
 DIGITS = "0123456789"
 LOG_SEED = 0x0BA5E
 """Logs for the base come from their own tasks, whatever the run's seed."""
@@ -110,13 +112,23 @@ def curriculum(rows: Sequence[Row], words: Words, policy: PolicyConfig, rng: ran
     Attention finds what to copy among few tokens before it can among many. Rows are drawn in proportion to what they
     teach: every row holds the first stage, few hold the last.
     """
-    lesson, weights = [], [sum(label != IGNORED for label in row["labels"]) for row in rows]
+    lesson: list[Row] = []
+    weights = [sum(label != IGNORED for label in row["labels"]) for row in rows]
+    batches: list[list[Row]] = []
     for step in range(policy.steps):
         length = next((n for until, n in SHORT if step / policy.steps < until), None)
-        drawn = rng.choices(rows, weights, k=policy.batch)
-        batch = [{key: ids[:length] for key, ids in row.items()} for row in drawn]
+        batches = batches or of_like_length(rng.choices(rows, weights, k=policy.batch * TOGETHER), policy.batch, rng)
+        batch = [{key: ids[:length] for key, ids in row.items()} for row in batches.pop()]
         lesson += [exchanged(row, words, rng) for row in batch]
     return lesson
+
+
+def of_like_length(rows: Sequence[Row], size: int, rng: random.Random) -> list[list[Row]]:
+    """Return batches of rows that need little padding, in random order."""
+    ordered = sorted(rows, key=lambda row: len(row["input_ids"]))
+    batches = [ordered[i : i + size] for i in range(0, len(ordered), size)]
+    rng.shuffle(batches)
+    return batches
 
 
 def exchanged(row: Row, words: Words, rng: random.Random) -> Row:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from bat_core.errors import BatError
+from bat_core.config.schema import VerifyConfig
+from bat_core.errors import BatError, PluginError
 from bat_core.hooks.domain import Domain
 from bat_core.hooks.verifier import RubricVerifier
 from bat_core.model.evidence import Evidence
 from bat_core.model.reward import Reward
 from bat_core.model.rollout import Rollout
-from bat_core.model.rubric import RubricItem
+from bat_core.model.rubric import Rubric, RubricItem
+from bat_core.model.stage import E2E
 from bat_core.model.state import StageState
 from bat_core.model.verdict import ItemVerdict
 from bat_core.registry import load
 from bat_core.sandboxes.snapshots import SnapshotStore
 from bat_core.verify.chain import verify_chain
+from bat_core.verify.disclosure import kept
 from bat_core.verify.integrity import breach
 from bat_core.verify.reward import reward, stage_scores, unscorable
 
@@ -28,13 +32,17 @@ class Scorer:
         domain: Its verifiers, contract and truth.
         store: Where the sealed workspaces are.
         key: The run's secret, with which the receipts of its states and rollouts were written.
+        settings: How rollouts are judged.
     """
 
-    def __init__(self, domain: Domain, store: SnapshotStore, key: bytes = b"") -> None:
+    def __init__(
+        self, domain: Domain, store: SnapshotStore, key: bytes = b"", settings: VerifyConfig | None = None
+    ) -> None:
         self._contract = domain.contract()
         self._checks = domain.verifiers()
         self._store = store
         self._key = key
+        self._settings = settings or VerifyConfig()
         self._verifiers: dict[str, RubricVerifier] = {}
 
     def seal(self, state: StageState, rollout: Rollout) -> Evidence:
@@ -53,26 +61,48 @@ class Scorer:
             odd=self._store.odd(final),
         )
 
-    async def score(self, state: StageState, rollout: Rollout) -> Reward:
-        """Return the reward; null with a reason where the rollout was lost or could not be judged."""
+    async def score(self, state: StageState, rollout: Rollout, *, whole: bool = False) -> Reward:
+        """Return the reward; null with a reason where the rollout was lost or could not be judged.
+
+        Args:
+            state: Where the rollout began.
+            rollout: What was done.
+            whole: Judge every item, whatever `verify.drop` says.
+        """
         if rollout.end == "lost":
             return unscorable(f"rollout lost: {rollout.reason}")
         if not verify_chain(self._key, (*state.receipts, *rollout.receipts)):
             # Only we write receipts, with a key that no sandbox sees: whatever broke the chain, no policy did.
             return unscorable("the chain of receipts is broken: they are not what this run's harness wrote")
-        evidence = self.seal(state, rollout)
-        verdicts = await self._judge(state, evidence)
-        stages = stage_scores(state.rubrics, verdicts)
-        task = self._contract.task_score(state.task, evidence.files) if state.is_e2e else None
-        agentic = self._contract.aggregate({stage.stage: stage.score for stage in stages})
-        tampered = breach(evidence, self._contract.protected())
-        return reward(stages, agentic, task, e2e=state.is_e2e, breach=tampered)
+        share = 0.0 if whole else self._settings.drop
+        return await self.assess([kept(rubric, share, state.id) for rubric in state.rubrics], self.seal(state, rollout))
 
-    async def _judge(self, state: StageState, evidence: Evidence) -> Mapping[str, list[ItemVerdict]]:
+    async def assess(self, rubrics: Sequence[Rubric], evidence: Evidence) -> Reward:
+        """Return the reward of sealed evidence under these contracts."""
+        verdicts = await self.judge(rubrics, evidence)
+        stages = stage_scores(rubrics, verdicts)
+        e2e = evidence.focus == E2E
+        task = self._contract.task_score(evidence.task, evidence.files) if e2e else None
+        agentic = self._contract.aggregate({stage.stage: stage.score for stage in stages})
+        tampered = breach(evidence, self._contract.protected()) or self._contract.breach(evidence)
+        return reward(stages, agentic, task, e2e=e2e, breach=tampered)
+
+    async def judge(self, rubrics: Sequence[Rubric], evidence: Evidence) -> Mapping[str, list[ItemVerdict]]:
+        """Return verdicts by stage, one an item; a verifier that breaks judges nothing."""
+
         async def stage(items: tuple[RubricItem, ...]) -> list[ItemVerdict]:
             return list(await asyncio.gather(*(self._verify(item, evidence) for item in items)))
 
-        return {rubric.stage: await stage(rubric.items) for rubric in state.rubrics}
+        return {rubric.stage: await stage(rubric.items) for rubric in rubrics}
+
+    def used(self) -> Sequence[RubricVerifier]:
+        """Return the verifiers that were asked so far, the domain's own checks aside."""
+        return tuple(self._verifiers.values())
+
+    async def aclose(self) -> None:
+        """Let verifiers go: connections of a judge, sandboxes of checks."""
+        for verifier in (*self._verifiers.values(), *self._checks.values()):
+            await verifier.aclose()
 
     async def _verify(self, item: RubricItem, evidence: Evidence) -> ItemVerdict:
         verifier = self._verifier(item.verifier)
@@ -91,9 +121,21 @@ class Scorer:
     def _verifier(self, name: str) -> RubricVerifier:
         kind = name.partition(":")[0]
         if kind not in self._verifiers:
-            cls = load("verifiers", kind)
-            self._verifiers[kind] = cls(self._checks) if kind == "check" else cls()
+            self._verifiers[kind] = _made(load("verifiers", kind), self._checks if kind == "check" else self._settings)
         return self._verifiers[kind]
+
+
+def _made(cls: Any, argument: object) -> RubricVerifier:
+    try:
+        made: RubricVerifier = cls(argument)
+    except BatError:
+        raise
+    except Exception as error:  # boundary: a foreign constructor may raise anything
+        raise PluginError(
+            f"verifier {cls.__module__}:{cls.__qualname__} can't be made: {type(error).__name__}: {error}",
+            remedy="take the run's verify settings as the only argument",
+        ) from error
+    return made
 
 
 def _unjudged(item: RubricItem, what: str) -> ItemVerdict:

@@ -158,7 +158,7 @@ def test_an_expert_who_stops_early_is_refused_with_what_is_missing(
 
 def test_a_state_that_pays_for_nothing_is_refused(lab: Lab, cuts: list[Cut], monkeypatch: pytest.MonkeyPatch) -> None:
     class Generous:
-        async def score(self, state: StageState, rollout: Rollout) -> Reward:
+        async def score(self, state: StageState, rollout: Rollout, *, whole: bool) -> Reward:
             return Reward(value=1.0, items=1, stages=(StageScore(stage="S1", score=1.0),))
 
     monkeypatch.setattr(lab, "scorer", Generous())

@@ -157,6 +157,22 @@ def test_an_unknown_verifier_stops_the_run(store: SnapshotStore) -> None:
         value(store, {}, odd)
 
 
+class Bare(RubricVerifier):
+    """Takes no settings."""
+
+    def __init__(self) -> None: ...
+
+    async def verify(self, item: RubricItem, evidence: Evidence) -> ItemVerdict:
+        raise NotImplementedError
+
+
+def test_a_verifier_that_can_not_be_made_stops_the_run_in_one_line() -> None:
+    from bat_core.verify.scorer import _made
+
+    with pytest.raises(BatError, match=r"Bare can't be made: TypeError: .*; take the run's verify settings"):
+        _made(Bare, object())
+
+
 def test_a_lost_rollout_is_never_scored(store: SnapshotStore) -> None:
     lost = Rollout(state="s", end="lost", reason="the sandbox died")
     found = asyncio.run(Scorer(Little(), store).score(state(store, rubric("A")), lost))

@@ -6,6 +6,7 @@ undumpable, so nobody inside may trace it or read its memory and handles.
 
 from __future__ import annotations
 
+import binascii
 import os
 import select
 import signal
@@ -15,8 +16,9 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from bat_core.sandboxes.inside.confine import Confinement
 from bat_core.sandboxes.inside.frames import Closed, read_frame, write_frame
-from bat_core.sandboxes.inside.launch import Launcher, forked, spawned
+from bat_core.sandboxes.inside.launch import Launcher, executed, forked, spawned
 from bat_core.sandboxes.inside.process import (
     Usage,
     address_space,
@@ -52,6 +54,7 @@ class Agent:
         self.rules = Rules(
             self.limits["memory"], self.limits["output"], self.limits["inodes"], places, config["namespace"], hangup
         )
+        self.confinement = _confinement(config.get("confine"))
         self.known: str | None = None
         self.ends = time.monotonic() + self.limits["lifetime_s"]
         os.environ.clear()
@@ -88,11 +91,17 @@ class Agent:
 
     def _exec(self, header: dict[str, Any], body: bytearray) -> Reply:
         env = {**self.env, **header["env"]}
-        return self._run(spawned(header["argv"], env, self.rules.memory), body, header["timeout"])
+        if self.confinement is None:
+            launch = spawned(header["argv"], env, self.rules.memory)
+        else:
+            launch = executed(header["argv"], env, self.rules.memory, self.confinement.enter)
+        return self._run(launch, body, header["timeout"])
 
     def _python(self, header: dict[str, Any], body: bytearray) -> Reply:
         def start() -> NoReturn:
             set_dumpable(True)
+            if self.confinement is not None:
+                self.confinement.enter()
             limit_memory(self.rules.memory + self.base)  # what a fork inherits comes on top
             run_source(body.decode("utf-8", "surrogatepass"), self.bound)
 
@@ -144,6 +153,12 @@ class Agent:
 
     def _sweep(self) -> None:
         sweep(Usage(0), namespace=self.rules.namespace)
+
+
+def _confinement(told: dict[str, Any] | None) -> Confinement | None:
+    if told is None:
+        return None
+    return Confinement(told["read"], told["write"], binascii.a2b_base64(told["program"]))
 
 
 def main() -> NoReturn:

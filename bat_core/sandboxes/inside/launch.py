@@ -47,6 +47,22 @@ def forked(start: Callable[[], NoReturn]) -> Launcher:
     return launch
 
 
+def executed(argv: Sequence[str], env: Mapping[str, str], memory: int, first: Callable[[], None]) -> Launcher:
+    """Return a launcher like `spawned` that calls `first` in the child, before the program."""
+
+    def start() -> NoReturn:
+        first()
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        try:
+            os.execve(_find(argv[0], env.get("PATH", os.defpath)), list(argv), dict(env))
+        except (OSError, ValueError) as error:
+            _failing(argv[0], error)()
+
+    return forked(start)
+
+
 def _become(start: Callable[[], NoReturn], streams: Streams) -> NoReturn:
     """In the child: own session, own streams, no handle of the agent's."""
     try:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import select
+import signal
 import time
 from typing import Any, Literal, NamedTuple
 
 from bat_core.sandboxes.inside.launch import Launcher
-from bat_core.sandboxes.inside.process import Usage, memory_of_others, sweep
+from bat_core.sandboxes.inside.process import Usage, first_to_go, memory_of_others, oom_kills, sweep
 
 _CHUNK = 1 << 18
 _WATCH_S = 0.05
@@ -98,11 +99,13 @@ class _Feed:
 
 def run(launch: Launcher, stdin: bytes | bytearray, timeout: float, rules: Rules) -> Outcome:
     """Launch a child and supervise it until it and all that it started are gone."""
-    began = time.monotonic()
+    began, killed = time.monotonic(), oom_kills() if rules.namespace else 0
     pid, feed, taps = _launch(launch, stdin, rules.output)
     usage = Usage(pid)
+    if rules.namespace:
+        first_to_go(pid)
     try:
-        verdict = _supervise(usage, feed, taps, began + timeout, rules)
+        verdict: str = _supervise(usage, feed, taps, began + timeout, rules)
         sweep(usage, namespace=rules.namespace)
         for tap in taps:
             while tap.pull():
@@ -112,6 +115,8 @@ def run(launch: Launcher, stdin: bytes | bytearray, timeout: float, rules: Rules
             os.close(tap.handle)
         if feed:
             feed.close()
+    if usage.status == signal.SIGKILL and rules.namespace and oom_kills() > killed:
+        verdict = "oom"
     out, err = taps
     fields = {
         **_ending(verdict, usage.status),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bat_medimaging.cheats import cheats_of
 from bat_medimaging.expert import act, call, plan, setup, validate
 from bat_medimaging.recipe import recipe_of
 
@@ -33,7 +34,7 @@ def sample(helpers: Any) -> list[Any]:
 def test_cheats_earn_no_more_than_an_honest_failure(helpers: Any, solve: Any) -> None:
     for task in sample(helpers):
         limit = total(helpers, honest_failure(helpers, solve, task).evidence)
-        for cheat in helpers.DOMAIN.cheats(task):
+        for cheat in cheats_of(task):
             evidence = solve(task, helpers.acts_of(cheat)).evidence
             assert total(helpers, evidence) <= limit, (task.track, task.faults, cheat.title)
             verdicts = helpers.judge(evidence, ("S4", "S5"))
@@ -43,7 +44,7 @@ def test_cheats_earn_no_more_than_an_honest_failure(helpers: Any, solve: Any) ->
 
 def test_false_claims_lower_the_evidence(helpers: Any, solve: Any) -> None:
     task = helpers.tasks("segmentation")[0]
-    forged = next(cheat for cheat in helpers.DOMAIN.cheats(task) if cheat.title == "forged")
+    forged = next(cheat for cheat in cheats_of(task) if cheat.title == "forged")
     verdicts = helpers.judge(solve(task, helpers.acts_of(forged)).evidence)
     for item in ("S2.c", "S5.a", "S5.b", "S5.d"):
         assert verdicts[item].claimed and not verdicts[item].passed and verdicts[item].evidence == 0
@@ -51,7 +52,7 @@ def test_false_claims_lower_the_evidence(helpers: Any, solve: Any) -> None:
 
 def test_printed_observations_are_claims_without_support(helpers: Any, solve: Any) -> None:
     task = helpers.tasks("segmentation")[0]
-    fake = next(cheat for cheat in helpers.DOMAIN.cheats(task) if cheat.title == "fake_prints")
+    fake = next(cheat for cheat in cheats_of(task) if cheat.title == "fake_prints")
     verdict = helpers.judge(solve(task, helpers.acts_of(fake)).evidence)["S1.d"]
     assert verdict.claimed and not verdict.passed and verdict.evidence == 0
 

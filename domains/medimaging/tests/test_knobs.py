@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bat_medimaging.recipe import SCALES, flipped, recipe_of
-from bat_medimaging.score import task_score
+from bat_medimaging.score import balanced_accuracy, task_score
 from bat_medimaging.synthesizer import make_task
 from bat_medimaging.toolbelt.phx import pipeline, planning
 from bat_medimaging.toolbelt.phx.infer import csv_of
@@ -108,3 +108,10 @@ def test_wrong_targets_in_the_readme_of_a_contradiction_cost(helpers: Any) -> No
             wrong = {**right, **{key: recipe.readme[key] for key in recipe.conflicts}}
             lost.append(task_score(task, outputs(task, right)) - task_score(task, outputs(task, wrong)))
     assert mean(lost) > 0.3 and min(lost) > -0.35
+
+
+def test_one_answer_for_all_cases_is_worth_nothing() -> None:
+    assert balanced_accuracy(["a", "a", "b"], ["a", "a", "a"]) == 0.0
+    assert balanced_accuracy(["a", "a", "b"], ["a", "a", "b"]) == 1.0
+    assert balanced_accuracy(["a", "a", "b"], ["a", "", "b"]) == pytest.approx(0.5)
+    assert balanced_accuracy(["a", "a"], ["a", ""]) == 0.5

@@ -13,7 +13,8 @@ import numpy as np
 
 from bat_core.model.evidence import Evidence
 from bat_core.model.task import Task
-from bat_medimaging.echo import Call, calls_of
+from bat_core.verify.toolbox.facts import Call, calls_of
+from bat_core.verify.toolbox.stale import fresh
 from bat_medimaging.recipe import Recipe, recipe_of
 from bat_medimaging.score import dice
 from bat_medimaging.toolbelt.phx import cls, nifti, pipeline, planning
@@ -60,8 +61,7 @@ class Casefile:
 
     def new(self, path: str) -> bool:
         """Whether this rollout made or changed the file at `path`."""
-        data = self.files.get(path)
-        return data is not None and data != self.start.get(path)
+        return fresh(self.start, self.files, path)
 
     @cached_property
     def config(self) -> dict[str, Any]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bat_core.hooks.contract import StageContract
+from bat_core.model.evidence import Evidence
 from bat_core.model.rubric import Rubric
 from bat_core.model.stage import Stage
 from bat_core.model.task import Stratum, Task
 from bat_medimaging import score
 from bat_medimaging.items import rubric_of
 from bat_medimaging.synthesizer import TRACKS, VERSION
+from bat_medimaging.toolbelt.phx import pipeline
 from bat_medimaging.workspace import PROTECTED, workspace_of
 
 STAGE_DONE = "stage done"
@@ -80,6 +82,12 @@ class MedImagingContract(StageContract):
     def protected(self) -> Sequence[str]:
         """Return what is given and must not change."""
         return PROTECTED
+
+    def breach(self, evidence: Evidence) -> str:
+        """Return whether the pipeline is told to use weights that nobody gave."""
+        used = pipeline.config_of(evidence.files).get("weights")
+        foreign = isinstance(used, str) and ("/" in used or "\\" in used)
+        return f"the configuration names foreign weights {used[:60]!r}" if foreign and isinstance(used, str) else ""
 
     def introduction(self, task: Task) -> str:
         """Return where things are and what the job is."""

@@ -16,7 +16,7 @@ from bat_core.hooks.synthesizer import TaskSynthesizer
 from bat_core.hooks.verifier import RubricVerifier
 from bat_core.model.sandbox import Limits, SandboxSpec
 from bat_core.model.task import Task
-from bat_medimaging import cheats, names, suites
+from bat_medimaging import cheats, hostile, names, suites
 from bat_medimaging.checks.base import FunctionVerifier
 from bat_medimaging.contract import STAGES, MedImagingContract
 from bat_medimaging.expert import Expert
@@ -77,8 +77,8 @@ class MedImagingDomain(Domain):
         return CATALOGUE
 
     def cheats(self, task: Task) -> Sequence[Actor]:
-        """Return known hacks."""
-        return cheats.cheats_of(task)
+        """Return known hacks. Run them in a real sandbox and nowhere else."""
+        return [*cheats.cheats_of(task), *hostile.hostile_of(task)]
 
     def names(self) -> Sequence[str]:
         """Return all opaque words."""

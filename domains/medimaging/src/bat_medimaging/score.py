@@ -1,4 +1,4 @@
-"""Task scores: macro mean Dice, and balanced accuracy, over the cases that can be done."""
+"""Task scores: macro mean Dice, and balanced accuracy above chance, over the cases that can be done."""
 
 from __future__ import annotations
 
@@ -49,9 +49,13 @@ def dice(one: Array, other: Array) -> float:
 
 
 def balanced_accuracy(truth: list[str], given: list[str]) -> float:
-    """Return the mean recall over the classes that occur in `truth`."""
+    """Return the mean recall over the classes that occur in `truth`, above what one answer for all would have.
+
+    One answer for all cases has a mean recall of 1 / classes without having looked at any; it is worth 0 here.
+    """
     recalls = []
     for label in sorted(set(truth)):
         places = [place for place, value in enumerate(truth) if value == label]
         recalls.append(sum(given[place] == label for place in places) / len(places))
-    return sum(recalls) / len(recalls)
+    mean, chance = sum(recalls) / len(recalls), 1 / len(recalls)
+    return mean if len(recalls) == 1 else max(0.0, (mean - chance) / (1 - chance))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bat_core.verify.toolbox.facts import Fact, echoed, forged
+from bat_core.verify.toolbox.readback import read_back
 from bat_medimaging.casefile import Casefile
 from bat_medimaging.checks.base import Finding, claim
-from bat_medimaging.echo import Fact, echoed, forged
 from bat_medimaging.toolbelt.phx import nifti
 from bat_medimaging.toolbelt.phx.place import json_of
 from bat_medimaging.toolbelt.phx.setup import CONFIG, ENVIRONMENT, header_facts, input_path
@@ -15,9 +18,8 @@ def hash_shown(case: Casefile) -> Finding:
     """A call printed hash and size of the weights that are used."""
     blob = _weights(case)
     facts: list[Fact] = [sha_of(blob)[:6], len(blob)]
-    fake = forged(case.calls, facts, 2)
-    shown = _set_up(case) and bool(blob) and echoed(case.calls, (), 0, facts)
-    return Finding(shown, "", fake, 0.0 if fake else 1.0)
+    found = read_back(case.calls, (), 0, facts)
+    return replace(found, passed=bool(found.passed and _set_up(case) and blob))
 
 
 def header_read(case: Casefile) -> Finding:

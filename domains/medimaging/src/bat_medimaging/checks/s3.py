@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bat_core.verify.toolbox.facts import Fact
+from bat_core.verify.toolbox.readback import read_back as seen
 from bat_medimaging.casefile import Casefile, alike
 from bat_medimaging.checks.base import Finding
-from bat_medimaging.echo import Fact, echoed, forged
 from bat_medimaging.toolbelt.phx import cls, nifti, pipeline
 from bat_medimaging.toolbelt.phx.pilot import pilot_path
 from bat_medimaging.toolbelt.phx.place import json_of
@@ -23,8 +24,7 @@ def read_back(case: Casefile) -> Finding:
     if not name:
         return Finding(False, "no pilot")
     facts, need = _facts(case, name)
-    fake = forged(case.calls, facts, need)
-    return Finding(bool(facts) and echoed(case.calls, facts, need), "", fake, 0.0 if fake else 1.0)
+    return seen(case.calls, facts, need)
 
 
 def pilot_schema(case: Casefile) -> Finding:

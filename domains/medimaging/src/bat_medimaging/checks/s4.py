@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bat_core.verify.toolbox.degenerate import identical
 from bat_medimaging.casefile import Casefile
 from bat_medimaging.checks.base import Finding
 from bat_medimaging.toolbelt.phx import cls
@@ -84,6 +85,6 @@ def _constant(case: Casefile) -> bool:
     if len(names) < 2:
         return False
     if case.segmentation:
-        return len({case.files.get(f"outputs/{name}/dseg.nii.gz") for name in names}) < len(names)
+        return bool(identical({name: case.files.get(f"outputs/{name}/dseg.nii.gz") for name in names}))
     wanted = {guess.label for name in names if isinstance(guess := case.replay(name), cls.Guess)}
     return len({case.rows[name][0] for name in names}) == 1 and len(wanted) > 1

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bat_core.model.receipt import Receipt
+from bat_core.verify.toolbox.ledger import Event
 
 LONGEST = 4000
 MOST_NUMBERS = 64
@@ -55,9 +56,9 @@ class Call:
     fine: bool
 
 
-def calls_of(receipts: Iterable[Receipt]) -> tuple[Call, ...]:
+def calls_of(ledger: Iterable[Receipt | Event]) -> tuple[Call, ...]:
     """Return the ledger in this form."""
-    return tuple(Call(_all_of(one.code), said(one.stdout), one.status == "exited" and one.rc == 0) for one in receipts)
+    return tuple(Call(_all_of(one.code), said(one.stdout), _ran(one)) for one in ledger)
 
 
 def echoed(calls: Sequence[Call], facts: Sequence[Fact], need: int, must: Sequence[Fact] = ()) -> bool:
@@ -81,3 +82,7 @@ def _all_of(code: str) -> Said:
     """Return what a code spells; a listing counts in full here."""
     head = code[: 8 * LONGEST]
     return Said(tuple(sorted(float(number) for number in NUMBER.findall(head))), frozenset(WORD.findall(head)))
+
+
+def _ran(one: Receipt | Event) -> bool:
+    return one.ok if isinstance(one, Event) else one.status == "exited" and one.rc == 0

@@ -189,3 +189,24 @@ def test_reset_empties_scratch_folders_too(isolated: Any) -> None:
         assert int(left.stdout.split()[-1]) <= 4
 
     isolated(body)
+
+
+def test_ten_thousand_files_and_a_huge_one_are_reported_and_harm_nothing(isolated: Any) -> None:
+    async def body(box: Sandbox) -> None:
+        many = "import os\nos.mkdir('m')\nfor n in range(10_000): open(f'm/{n}', 'w').write('x')\n"
+        assert (await box.python(many)).rc == 0
+        assert len(await box.collect()) == 10_000 and (await box.snapshot()).files == 10_000
+        await box.restore(isolated.store.put_files({}))
+        assert (
+            await box.exec(["sh", "-c", "head -c 200000000 /dev/zero > huge; echo > a; ln a hard; ln -s huge l"])
+        ).rc == 0
+        assert {entry.path: (entry.kind, entry.size) for entry in await box.list()} == {
+            "a": ("file", 1), "hard": ("file", 1), "huge": ("file", 200_000_000), "l": ("link", 4),
+        }  # fmt: skip
+        for refused in (box.read("huge"), box.collect()):
+            with pytest.raises(OutputLimit, match=r"has 200000000 bytes|have 200000002 bytes"):
+                await refused
+        assert (await box.exec(["rm", "huge"])).rc == 0
+        assert dict(await box.collect()) == {"a": b"\n", "hard": b"\n"}
+
+    isolated(body, limits={"disk": 256 << 20})

@@ -132,4 +132,4 @@ def test_python_and_its_packages_are_there_even_in_isolated_mode(isolated: Insid
             await box.exec(["python3", "-c", "print(hash('a'))"])
         ).stdout
 
-    isolated(body)
+    isolated(body, preload=("numpy",))

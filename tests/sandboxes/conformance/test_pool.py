@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from bat_core.errors import SandboxUnavailable, SnapshotMismatch
 from bat_core.model.sandbox import SandboxSpec, SnapshotRef
-from bat_core.sandboxes.bubblewrap import BubblewrapProvider
 from bat_core.sandboxes.pool import SandboxPool
 from bat_core.sandboxes.provider import AgentProvider
 
@@ -57,14 +55,13 @@ def test_no_more_than_size_are_out(provider: AgentProvider, spec: Spec) -> None:
     asyncio.run(body())
 
 
-def test_the_dead_are_replaced(bubblewrap: BubblewrapProvider, spec: Spec) -> None:
+def test_the_dead_are_replaced(strong: AgentProvider, spec: Spec, census: Any, kill: Callable[..., None]) -> None:
     async def body() -> None:
-        ref = bubblewrap.store.put_files({"a": b"1"})
-        async with SandboxPool(bubblewrap, spec("bubblewrap"), 1) as pool:
+        ref = strong.store.put_files({"a": b"1"})
+        async with SandboxPool(strong, spec(strong.name), 1) as pool:
             first = await pool.acquire(ref)
-            process = first._lifeline._process.pid  # type: ignore[attr-defined]
             await pool.release(first)
-            os.kill(process, signal.SIGKILL)
+            kill(strong, census)
             await asyncio.sleep(0.1)
             second = await pool.acquire(ref)
             assert second.id != first.id and await second.read("a") == b"1"
@@ -79,10 +76,10 @@ def test_the_dead_are_replaced(bubblewrap: BubblewrapProvider, spec: Spec) -> No
     asyncio.run(body())
 
 
-def test_the_old_are_replaced_before_they_end_in_use(bubblewrap: BubblewrapProvider, spec: Spec) -> None:
+def test_the_old_are_replaced_before_they_end_in_use(strong: AgentProvider, spec: Spec) -> None:
     async def body() -> None:
-        ref = bubblewrap.store.put_files({})
-        async with SandboxPool(bubblewrap, spec("bubblewrap", limits={"lifetime_s": 1.0}), 1) as pool:
+        ref = strong.store.put_files({})
+        async with SandboxPool(strong, spec(strong.name, limits={"lifetime_s": 1.0}), 1) as pool:
             first = await pool.acquire(ref)
             await pool.release(first)
             await asyncio.sleep(0.6)

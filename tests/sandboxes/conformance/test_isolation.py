@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import stat
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from bat_core.hooks.sandbox import Sandbox
-from bat_core.sandboxes.bubblewrap import BubblewrapProvider
+from bat_core.sandboxes.provider import AgentProvider
 
 Inside = Callable[..., Any]
 
@@ -33,10 +32,11 @@ def test_the_environment_and_the_files_of_the_host_are_out_of_reach(
             b"PATH", b"HOME", b"LANG", b"PYTHONHASHSEED", b"PYTHONDONTWRITEBYTECODE",
             b"OMP_NUM_THREADS", b"OPENBLAS_NUM_THREADS", b"MKL_NUM_THREADS",
         }  # fmt: skip
-        for path in (str(bait), "/etc/shadow", "/etc/hostname", "/var/log", "/home", str(Path.cwd()), "/sys", "/run"):
+        for path in (str(bait), "/etc/shadow", "/etc/machine-id", "/var/log", "/home", str(Path.cwd()), "/run/lock"):
             assert (await box.exec(["ls", path])).rc != 0, path
         assert b"root:x:0:0::/:/bin/false" in (await box.exec(["cat", "/etc/passwd"])).stdout
-        assert (await box.exec(["id", "-u"])).stdout == b"1000\n"
+        assert int((await box.exec(["id", "-u"])).stdout) >= 1000
+        assert (await box.exec(["uname", "-n"])).stdout == b"sandbox\n"
 
     isolated(body)
 
@@ -117,14 +117,14 @@ def test_system_calls_are_refused(isolated: Inside, call: str, code: int) -> Non
     isolated(body)
 
 
-def test_sandboxes_do_not_see_each_other(bubblewrap: BubblewrapProvider, spec: Callable[..., Any]) -> None:
+def test_sandboxes_do_not_see_each_other(strong: AgentProvider, spec: Callable[..., Any]) -> None:
 
     async def body() -> None:
-        one, two = [await bubblewrap.open(spec("bubblewrap")) for _ in range(2)]
+        one, two = [await strong.open(spec(strong.name)) for _ in range(2)]
         await one.exec(["sh", "-c", "echo 1 > /tmp/x; echo 1 > /workspace/x; echo 1 > /dev/shm/x"])
         seen = await two.exec(["sh", "-c", "ls -A /tmp /workspace /dev/shm | grep x"])
         assert seen.stdout == b""
-        await bubblewrap.aclose()
+        await strong.aclose()
 
     asyncio.run(body())
 
@@ -144,18 +144,3 @@ def test_a_private_toolbelt_of_root_is_reachable_inside_and_private_outside(isol
 
     isolated(body, toolbelt=str(belt))
     assert (private / "other.txt").read_text() == "hush" and stat.S_IMODE(private.stat().st_mode) == 0o700
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands out users")
-def test_a_root_parent_gives_each_sandbox_a_user_of_its_own(
-    bubblewrap: BubblewrapProvider, spec: Callable[..., Any]
-) -> None:
-
-    async def body() -> None:
-        boxes = [await bubblewrap.open(spec("bubblewrap")) for _ in range(2)]
-        mounts = [(await box.exec(["grep", " /workspace ", "/proc/self/mounts"])).stdout for box in boxes]
-        users = [int(line.partition(b"uid=")[2].partition(b",")[0]) for line in mounts]
-        assert min(users) >= 0x6000_0000 and users[0] != users[1]
-        await bubblewrap.aclose()
-
-    asyncio.run(body())
