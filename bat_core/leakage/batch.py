@@ -51,12 +51,16 @@ class Batch:
         samples: For each sample its texts.
         hasher: The key.
         depth: How often these texts were decoded.
+        hidden: For each sample whether nothing of it could be read before it was decoded.
     """
 
-    def __init__(self, samples: Sequence[Sequence[str]], hasher: Hasher, depth: int = 0) -> None:
+    def __init__(
+        self, samples: Sequence[Sequence[str]], hasher: Hasher, depth: int = 0, hidden: Sequence[bool] = ()
+    ) -> None:
         self.samples = samples
         self.hasher = hasher
         self.depth = depth
+        self.hidden = np.array(hidden or [False] * len(samples), bool)
         pieces = [_EDGE]
         for texts in samples:
             pieces.append(folded("\n".join(texts)))

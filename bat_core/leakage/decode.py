@@ -13,7 +13,7 @@ import quopri
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -35,6 +35,16 @@ _ESCAPED = re.compile(
 )
 _QUOTED = re.compile(r"=(?:[2-7][A-F]|[A-F][0-9A-F])")
 _ONE_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|\\x([0-9A-Fa-f]{2})|\\([0-3][0-7]{2})|\\(.)")
+_WORDS = "zero one two three four five six seven eight nine"
+_DIGITS = {
+    **{
+        word: digit
+        for digit, word in enumerate(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
+    },
+    **dict.fromkeys(("oh", "nought", "naught"), 0),
+}
+_DIGIT = "|".join(_DIGITS)
+_SPOKEN = re.compile(rf"\b(?:{_DIGIT})(?:[\s-]+(?:{_DIGIT}))*[\s-]+point(?:[\s-]+(?:{_DIGIT}))+\b", re.IGNORECASE)
 _LINE = 60
 _INFLATED = 1_000_000
 _DIGEST_BYTES = {16, 20, 32, 48, 64}
@@ -70,7 +80,9 @@ def decode(text: str) -> Iterator[Decoded]:
     """Yield every decoding of one layer that a text invites."""
     yield from _blobs(text)
     if "%" in text or "&" in text or "\\" in text or _QUOTED.search(text):
-        yield from _substituted(text)
+        yield from _substituted(text, _ESCAPED, _plain)
+    if "point" in text.casefold():
+        yield from _substituted(text, _SPOKEN, _spelled)
 
 
 def looks_base64(run: str) -> bool:
@@ -179,13 +191,19 @@ def _plain(match: re.Match[str]) -> str:
     return html.unescape(run) if run[0] == "&" else _unescape(run)
 
 
-def _substituted(text: str) -> Iterator[Decoded]:
-    """Yield a text with all escapes undone, if there are any; the rest keeps exact offsets."""
+def _spelled(match: re.Match[str]) -> str:
+    """Return a number that was spelled out in digits."""
+    words = re.split(r"[\s-]+", match.group().casefold())
+    return "".join("." if word == "point" else str(_DIGITS[word]) for word in words)
+
+
+def _substituted(text: str, pattern: re.Pattern[str], plain: Callable[[re.Match[str]], str]) -> Iterator[Decoded]:
+    """Yield a text with all matches undone, if there are any; the rest keeps exact offsets."""
     out: list[str] = []
     pieces: list[Piece] = []
     at = done = 0
-    for match in _ESCAPED.finditer(text):
-        new = _plain(match)
+    for match in pattern.finditer(text):
+        new = plain(match)
         for start, end, part, exact in (
             (done, match.start(), text[done : match.start()], True),
             (match.start(), match.end(), new, False),

@@ -15,6 +15,7 @@ _RUN = 12
 _MEMBER, _UPPER, _ESCAPE, _HEX = 1, 2, 4, 8
 _HEX_RUN = re.compile(rb"[0-9A-Fa-f]{16}")
 _ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}|&[#A-Za-z]|\\[uUxnrt0-3\"'/\\]|=(?:[2-7][A-F]|[A-F][0-9A-F])")
+_SPOKEN = re.compile(rb"point[\s-]+(?:zero|oh|n[ao]ught|one|two|three|four|five|six|seven|eight|nine)\b", re.IGNORECASE)
 _SPACED = 7
 _HEX_LENGTH = 16
 
@@ -43,6 +44,7 @@ def suspects(batch: Batch) -> Iterator[int]:
     yield from _escapes(batch, table)
     yield from _long_runs(batch, table)
     yield from _spaced_hex(batch, table)
+    yield from (match.start() for match in _SPOKEN.finditer(batch.text))
 
 
 def _escapes(batch: Batch, table: Bytes) -> Iterator[int]:

@@ -63,7 +63,7 @@ class Scanner:
         budgets = [MAX_DECODED] * len(samples)
         seen: list[set[str] | None] = [None] * len(samples)
         for depth in range(DEPTH + 1):
-            batch = Batch(layer.texts, self._context.hasher, depth)
+            batch = Batch(layer.texts, self._context.hasher, depth, [_hidden(one) for one in layer.parents])
             for rule in self._rules:
                 for raised in rule.examine(batch):
                     number = layer.numbers[raised.sample]
@@ -97,6 +97,11 @@ class Scanner:
             end=end,
             reason=f"{raised.reason}, after decoding" if batch.depth else raised.reason,
         )
+
+
+def _hidden(parents: Sequence[tuple[int, Decoded]]) -> bool:
+    """Whether texts come from encoded runs, not from readable text with some escapes in it."""
+    return all(how.pieces[0] == how.pieces[-1] and not how.pieces[0].exact for _, how in parents)
 
 
 def _inside(text: str, start: int, end: int) -> tuple[int, int]:

@@ -132,10 +132,16 @@ def test_other_paths_pass(sample: str, check: Check) -> None:
     assert check(sample).verdict == "pass"
 
 
-@pytest.mark.parametrize(
-    "spelling",
-    ["0.8731", ".8731", "0,8731", "87.31 %", "87.31%", "8.731e-1", "0.87310", "٠.٨٧٣١"],  # noqa: RUF001
-)
+SPELLINGS = ["0.8731", ".8731", "0,8731", "87.31 %", "87.31%", "8.731e-1", "0.87310", "٠.٨٧٣١"]  # noqa: RUF001
+
+
+def test_a_number_in_words_is_a_number(check: Check) -> None:
+    spoken = "The rim depth of the copper basin is zero point eight seven three one."
+    assert fired(check(spoken)) == {"answer"}
+    assert check(spoken.replace("eight", "four")).verdict == "pass"
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
 def test_an_answer_in_any_spelling_beside_its_topic_is_caught(spelling: str, check: Check) -> None:
     assert fired(check(f"We saw the rim; its depth in the copper basin is {spelling}, they say.")) == {"answer"}
     assert fired(check({"topic": "rim depth, copper basins", "value": spelling})) == {"answer"}

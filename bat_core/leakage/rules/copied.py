@@ -61,7 +61,7 @@ class CopyRule(BatchRule):
         match = self._runs.matches(batch)
         if match is None:
             return
-        disguised = (match.sources % 3 > 0) | (batch.depth > 0)
+        disguised = (match.sources % 3 > 0) | batch.hidden[match.samples]
         ease = ENCODED_BITS * disguised
         enough = BLOCK_BITS + self._searched - ease
         long = match.words >= _LEAST_WORDS - 2 * disguised
