@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bat_core.bank.produce import Admitted, Order, Produced, produce
-from bat_core.bank.store import Rejection, complete, write
+from bat_core.bank.store import OVERRIDDEN, Rejection, complete, write
 from bat_core.bank.sweep import sweep
 from bat_core.errors import SynthesisError
 from bat_core.hooks.contract import StageContract
 from bat_core.hooks.executor import Executor
 from bat_core.leakage.client import Preflight
+from bat_core.leakage.overrides import Override
+from bat_core.leakage.overrides import admitted as admits
+from bat_core.leakage.receipts import LeakageReceipt
 from bat_core.model.base import JsonObject, digest_of
 from bat_core.model.leakage import Checked
 from bat_core.model.run import BankReport
@@ -39,6 +42,7 @@ class Builder:
         executor: Where.
         preflight: The leakage checker; nothing enters unchecked.
         progress: Called with (done, total) tasks.
+        overrides: Samples that are admitted although a rule fired, by digest.
         found: Whether the bank was there already.
     """
 
@@ -48,6 +52,7 @@ class Builder:
     preflight: Preflight
     progress: Callable[[int, int], None] = lambda done, total: None
     rejected: list[Rejection] = field(default_factory=list)
+    overrides: Mapping[str, Override] = field(default_factory=dict)
     found: bool = False
 
     def build(self, contract: StageContract, tasks: Sequence[Task]) -> BankReport:
@@ -73,6 +78,7 @@ class Builder:
             first = self.rejected[0].reason if self.rejected else "no states"
             remedy = "mend the tasks or the domain's expert and run again"
             raise SynthesisError(f"no state of {len(clean)} tasks was admitted: {first}", remedy=remedy)
+        _write_receipts(self.folder / "receipts.jsonl", self.preflight.receipts)
         report = write(self.folder, states, slices, self.rejected, len(clean), request)
         self._forget_parts()
         return report
@@ -83,7 +89,8 @@ class Builder:
 
     def _request(self, tasks: Sequence[Task]) -> str:
         """Return the digest of all that a bank depends on: tasks, code, limits, and what it was checked against."""
-        return digest_of([self._how(), self.preflight.digest, [digest_of(task) for task in tasks]])
+        admitted = [one.model_dump() for _, one in sorted(self.overrides.items())]
+        return digest_of([self._how(), self.preflight.digest, admitted, [digest_of(task) for task in tasks]])
 
     def _how(self) -> JsonObject:
         """Return what the solution of a task depends on besides the task; where it is kept does not count."""
@@ -96,10 +103,8 @@ class Builder:
         answers = self.preflight.check((str(n), _visible(contract, task)) for n, task in enumerate(tasks))
         clean = []
         for task, answer in zip(tasks, answers, strict=True):
-            if answer.verdict == "pass":
+            if self._admits("task", task.model_dump(mode="json"), answer):
                 clean.append(task)
-            else:
-                self._reject("task", task.model_dump(mode="json"), answer)
         return clean
 
     def _solve(self, tasks: Sequence[Task]) -> Iterator[Produced]:
@@ -124,11 +129,19 @@ class Builder:
         values = [_whole(admitted) for admitted in produced.admitted]
         answers = self.preflight.check((str(n), value) for n, value in enumerate(values))
         for admitted, value, answer in zip(produced.admitted, values, answers, strict=True):
-            if answer.verdict == "pass":
+            if self._admits("state", value, answer):
                 states.append(admitted.state)
                 slices += admitted.slices
-            else:
-                self._reject("state", value, answer)
+
+    def _admits(self, phase: str, value: Any, answer: Checked) -> bool:
+        """Whether a sample may enter; if not, or only because someone said so, that is kept."""
+        override = self.overrides.get(digest_of(value)) if answer.verdict != "pass" else None
+        if not admits(answer, override):
+            self._reject(phase, value, answer)
+            return False
+        if override is not None:
+            self.rejected.append(Rejection(override.sample, OVERRIDDEN, answer.findings[0].rule, reason=str(override)))
+        return True
 
     def _reject(self, phase: str, value: Any, answer: Checked) -> None:
         for finding in answer.findings:
@@ -160,6 +173,13 @@ def _whole(admitted: Admitted) -> JsonObject:
     value = admitted.state.model_dump(mode="json")
     del value["task"]["private"]
     return {"state": value, "slice": admitted.slices[-1].model_dump(mode="json") if admitted.slices else None}
+
+
+def _write_receipts(path: Path, receipts: Sequence[LeakageReceipt]) -> None:
+    """Keep the checker's signed word for what was checked."""
+    partial = path.with_suffix(".partial")
+    partial.write_text("".join(one.model_dump_json() + "\n" for one in receipts))
+    partial.replace(path)
 
 
 def _keep(path: Path, produced: Produced) -> None:

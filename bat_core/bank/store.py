@@ -21,6 +21,8 @@ COLUMNS = {
     "rejected.parquet": ("content", "phase", "rule", "kind", "path", "start", "end", "reason"),
 }
 OFFSETS = ("start", "end")
+OVERRIDDEN = "override"
+"""Phase of a sample that was admitted although a rule fired."""
 REBUILD = "remove the bank folder and run again; it is rebuilt from the seed"
 
 
@@ -197,6 +199,8 @@ def _report(
         cell = f"{state.focus}/{state.task.track}/{state.stratum.value}"
         cells[cell] = cells.get(cell, 0) + 1
     rules: dict[str, int] = {}
+    overrides = tuple(one.reason for one in rejected if one.phase == OVERRIDDEN)
+    rejected = [one for one in rejected if one.phase != OVERRIDDEN]
     for one in rejected:
         rules[one.rule] = rules.get(one.rule, 0) + 1
     return BankReport(
@@ -207,4 +211,5 @@ def _report(
         rejected=len(rejected),
         cells=dict(sorted(cells.items())),
         rejections=dict(sorted(rules.items())),
+        overrides=overrides,
     )

@@ -29,7 +29,7 @@ def build(
     from bat_core.bank.plan import make_tasks, requests
     from bat_core.cli.display import Display
     from bat_core.evolve.directory import RunDirectory
-    from bat_core.evolve.preflight import open_preflight
+    from bat_core.evolve.preflight import open_preflight, overrides_of
     from bat_core.evolve.settings import lab_spec, seed_of
     from bat_core.executors import LocalExecutor
     from bat_core.registry import load, load_domain
@@ -50,6 +50,7 @@ def build(
             with open_preflight(settings, directory) as preflight:
                 progress = lambda done, total: display.progress("bank", done, total, {})  # noqa: E731
                 builder = Builder(directory.bank, lab_spec(settings, directory), executor, preflight, progress)
+                builder.overrides = overrides_of(settings)
                 report = builder.build(plugin.contract(), wanted)
         finally:
             executor.close()

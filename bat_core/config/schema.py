@@ -171,6 +171,14 @@ class EvaluateConfig(Section):
     confidence: float = Field(default=0.90, gt=0, lt=1)
 
 
+class LeakageConfig(Section):
+    """The preflight. Without a socket the run starts a checker of its own, which gives no confidentiality."""
+
+    socket: str | None = Field(default=None, description="socket of `bat leakage serve`")
+    receipt_key: str | None = Field(default=None, description="file with the key of that checker's receipts")
+    overrides: str | None = Field(default=None, description="JSON lines of samples to admit all the same, with reasons")
+
+
 class Config(Section):
     """Everything a run depends on."""
 
@@ -190,3 +198,4 @@ class Config(Section):
     gate: GateConfig = GateConfig()
     loop: LoopConfig = LoopConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
+    leakage: LeakageConfig = LeakageConfig()

@@ -19,7 +19,7 @@ from bat_core.errors import ConfigError, RunError
 from bat_core.evaluate.client import EvaluatorProcess
 from bat_core.evolve.base_policy import base_policy
 from bat_core.evolve.directory import RunDirectory, write_json
-from bat_core.evolve.preflight import open_preflight
+from bat_core.evolve.preflight import open_preflight, overrides_of
 from bat_core.evolve.records import RoundRecorder
 from bat_core.evolve.settings import evaluator_settings, lab_spec, seed_of, trainer_settings
 from bat_core.evolve.summary import summarize
@@ -111,6 +111,7 @@ class Evolution:
                 with open_preflight(self.config, self.directory) as preflight:
                     progress = lambda done, total: self._progress("bank", done, total, {})  # noqa: E731
                     builder = Builder(self.directory.bank, self.lab, executor, preflight, progress)
+                    builder.overrides = overrides_of(self.config)
                     report = builder.build(contract, tasks)
             finally:
                 executor.close()

@@ -26,6 +26,7 @@ class BankReport(Value):
     rejected: int
     cells: dict[str, int]
     rejections: dict[str, int] = {}
+    overrides: tuple[str, ...] = ()
 
 
 class RunSummary(Value):
