@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,16 @@ from bat_core.bank.duplicates import Pool, prompt_of, prompt_text
 from bat_core.bank.produce import PRODUCE, Admitted, Produced
 from bat_core.bank.store import Content, complete, discard_after, part_of, read, read_prompts, write_part
 from bat_core.bank.sweep import hand_over, sweep
-from bat_core.bank.tables import Prompt, Rejection
+from bat_core.bank.tables import OVERRIDDEN, Prompt, Rejection
 from bat_core.bank.trials import Trials
 from bat_core.errors import SynthesisError
 from bat_core.hooks.contract import StageContract
 from bat_core.hooks.domain import Domain
 from bat_core.hooks.executor import Executor
 from bat_core.leakage.client import Preflight
+from bat_core.leakage.overrides import Override
+from bat_core.leakage.overrides import admitted as admits
+from bat_core.leakage.receipts import LeakageReceipt
 from bat_core.model.base import JsonObject, digest_of
 from bat_core.model.leakage import Checked
 from bat_core.model.run import BankReport
@@ -49,6 +52,7 @@ class Builder:
         generation: Which one; later ones are made from more tasks and added.
         similar: Similarity of prompts from which a task is a near-copy.
         proofs: Folder of proofs that no cheat pays; None tries none.
+        overrides: Samples that are admitted although a rule fired, by digest.
         found: Whether the generation was there already.
     """
 
@@ -61,6 +65,7 @@ class Builder:
     similar: float = 0.8
     proofs: Path | None = None
     rejected: list[Rejection] = field(default_factory=list)
+    overrides: Mapping[str, Override] = field(default_factory=dict)
     found: bool = False
 
     def __post_init__(self) -> None:
@@ -100,6 +105,7 @@ class Builder:
             discard_after(self.folder, 1)  # what was added to another bank
         else:
             hand_over(Path(self.lab.store), Path(self._store))
+        _write_receipts(self._part / "receipts.jsonl", self.preflight.receipts)
         report = write_part(self.folder, self.generation, self._content(tasks, clean, states, slices), request, before)
         self._forget_parts()
         return report
@@ -126,7 +132,8 @@ class Builder:
 
     def _request(self, tasks: Sequence[Task], before: BankReport | None) -> str:
         """Return the digest of all that a bank depends on: tasks, code, limits, and what it was checked against."""
-        how = [self._how(), self.preflight.digest, self.similar, before.digest if before else ""]
+        admitted = [one.model_dump() for _, one in sorted(self.overrides.items())]
+        how = [self._how(), self.preflight.digest, admitted, self.similar, before.digest if before else ""]
         return digest_of([*how, [digest_of(task) for task in tasks]])
 
     def _how(self) -> JsonObject:
@@ -148,9 +155,8 @@ class Builder:
         for batch in _batches(zip(tasks, visible, strict=True)):
             answers = self.preflight.check((str(n), value) for n, (_, value) in enumerate(batch))
             for (task, value), answer in zip(batch, answers, strict=True):
-                if answer.verdict != "pass":
-                    self._reject("task", task.model_dump(mode="json"), answer, cells_of(self._domain, task))
-                elif self._is_fresh(pool, task, prompt_text(contract, task, value, shared)):
+                admitted = self._admits("task", task.model_dump(mode="json"), answer, cells_of(self._domain, task))
+                if admitted and self._is_fresh(pool, task, prompt_text(contract, task, value, shared)):
                     clean.append(task)
         return clean
 
@@ -196,12 +202,20 @@ class Builder:
         answers = self.preflight.check((str(n), value) for n, value in enumerate(values))
         for admitted, value, answer in zip(produced.admitted, values, answers, strict=True):
             state = admitted.state
-            if answer.verdict == "pass":
+            cell = cell_of(state.focus, state.task.track, state.stratum.value)
+            if self._admits("state", value, answer, [cell]):
                 states.append(state)
                 slices += admitted.slices
-            else:
-                cell = cell_of(state.focus, state.task.track, state.stratum.value)
-                self._reject("state", value, answer, [cell])
+
+    def _admits(self, phase: str, value: Any, answer: Checked, cells: Sequence[str]) -> bool:
+        """Whether a sample may enter; if not, or only because someone said so, that is kept."""
+        override = self.overrides.get(digest_of(value)) if answer.verdict != "pass" else None
+        if not admits(answer, override):
+            self._reject(phase, value, answer, cells)
+            return False
+        if override is not None:
+            self.rejected.append(Rejection(override.sample, OVERRIDDEN, answer.findings[0].rule, reason=str(override)))
+        return True
 
     def _reject(self, phase: str, value: Any, answer: Checked, cells: Sequence[str]) -> None:
         cell = cells[0] if len(cells) == 1 else ""
@@ -239,6 +253,14 @@ def _whole(admitted: Admitted) -> JsonObject:
     value = admitted.state.model_dump(mode="json")
     del value["task"]["private"]
     return {"state": value, "slice": admitted.slices[-1].model_dump(mode="json") if admitted.slices else None}
+
+
+def _write_receipts(path: Path, receipts: Sequence[LeakageReceipt]) -> None:
+    """Keep the checker's signed word for what was checked."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text("".join(one.model_dump_json() + "\n" for one in receipts))
+    partial.replace(path)
 
 
 def _keep(path: Path, produced: Produced) -> None:

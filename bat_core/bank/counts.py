@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from bat_core.bank.tables import Prompt, Rejection
+from bat_core.bank.tables import OVERRIDDEN, Prompt, Rejection
 from bat_core.model.base import digest_of
 from bat_core.model.run import BankReport
 from bat_core.model.state import StageState
@@ -28,6 +28,8 @@ def counted(
 ) -> BankReport:
     """Return the counts of what is given."""
     cells = Counter(cell_of(state.focus, state.task.track, state.stratum.value) for state in states)
+    overrides = tuple(one.reason for one in rejected if one.phase == OVERRIDDEN)
+    rejected = [one for one in rejected if one.phase != OVERRIDDEN]
     rules = Counter(one.rule for one in rejected)
     return BankReport(
         digest=digest_of([[state.id, state.digest] for state in states] + [[one.id, digest_of(one)] for one in slices]),
@@ -37,6 +39,7 @@ def counted(
         rejected=len(rejected),
         cells=dict(sorted(cells.items())),
         rejections=dict(sorted(rules.items())),
+        overrides=overrides,
         duplicates=rules[DUPLICATE],
         distinct=len({one.prompt for one in prompts}) / len(prompts) if prompts else None,
     )
@@ -57,6 +60,7 @@ def added(before: BankReport | None, part: BankReport) -> BankReport:
         rejected=before.rejected + part.rejected,
         cells=cells,
         rejections=_sum(before.rejections, part.rejections),
+        overrides=(*before.overrides, *part.overrides),
         missing={cell: why for cell, why in {**before.missing, **part.missing}.items() if cell not in cells},
         e2e=_sum(before.e2e, part.e2e),
         duplicates=before.duplicates + part.duplicates,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bat_core.bank.store import Bank
 from bat_core.model.message import Message
+from bat_core.model.state import StageState
 
 
 class Example(NamedTuple):
@@ -21,7 +22,7 @@ LAST = 4
 
 def examples(bank: Bank, most: int = 18) -> list[Example]:
     """Return at most `most` examples."""
-    chosen = {}
+    chosen: dict[tuple[str, str], StageState] = {}
     for state in sorted(bank.states, key=lambda one: one.id):
         chosen.setdefault((state.focus, state.stratum.value), state)
     actions: dict[str, Message] = {}

@@ -40,7 +40,7 @@ def tokenized(slices: Sequence[Slice], chat: ChatFormat, max_tokens: int, share:
     held = held_out([one.trajectory for one in slices], share, seed)
     for one in slices:
         prompt, target = chat.prompt_ids(one.messages), chat.target_ids(one.target)
-        row = {"id": one.id, "trajectory": one.trajectory, "stage": one.stage, "source": one.source}
+        row: JsonObject = {"id": one.id, "trajectory": one.trajectory, "stage": one.stage, "source": one.source}
         if len(prompt) + len(target) > max_tokens:
             made.rejected.append({**row, "tokens": len(prompt) + len(target)})
             continue

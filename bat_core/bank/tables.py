@@ -18,6 +18,8 @@ COLUMNS = {
     "prompts.parquet": ("task", "prompt", "sketch"),
 }
 OFFSETS = ("start", "end")
+OVERRIDDEN = "override"
+"""Phase of a sample that was admitted although a rule fired."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ COMMANDS = {
     "bank": ("bat_core.cli.bank:app", "Build and look at the Stage Bank."),
     "base": ("bat_core.cli.base:base", "Build a domain's tiny base policy from its expert logs."),
     "evaluate": ("bat_core.cli.evaluate:evaluate", "Evaluate a policy behind the firewall."),
+    "leakage": ("bat_core.cli.leakage:app", "Check files for held-out content: index, check, audit, serve."),
     "verify": ("bat_core.cli.verify:verify", "Score rollouts from a file again, or compare verdicts with labels."),
     "report": ("bat_core.cli.report:report", "Write a run's web page."),
     "sandbox": ("bat_core.cli.sandbox:app", "Build a domain's sandbox image, remove what dead runs left."),

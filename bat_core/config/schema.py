@@ -29,7 +29,7 @@ class PolicyConfig(Section):
     logs: int = Field(default=320, ge=4, description="expert tasks solved for the base")
     steps: int = Field(default=600, ge=1)
     batch: int = Field(default=24, ge=1)
-    lr: float = Field(default=2e-2, gt=0, description="of Muon, on all matrices")
+    lr: float = Field(default=2e-2, gt=0, description="of Muon, which moves the matrices")
     threads: int = Field(default=1, ge=1, description="threads while the base is built")
 
 
@@ -179,6 +179,14 @@ class EvaluateConfig(Section):
     confidence: float = Field(default=0.90, gt=0, lt=1)
 
 
+class LeakageConfig(Section):
+    """The preflight. Without a socket the run starts a checker of its own, which gives no confidentiality."""
+
+    socket: str | None = Field(default=None, description="socket of `bat leakage serve`")
+    receipt_key: str | None = Field(default=None, description="file with the key of that checker's receipts")
+    overrides: str | None = Field(default=None, description="JSON lines of samples to admit all the same, with reasons")
+
+
 class Config(Section):
     """Everything a run depends on."""
 
@@ -198,3 +206,4 @@ class Config(Section):
     gate: GateConfig = GateConfig()
     loop: LoopConfig = LoopConfig()
     evaluate: EvaluateConfig = EvaluateConfig()
+    leakage: LeakageConfig = LeakageConfig()

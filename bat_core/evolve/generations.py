@@ -8,7 +8,7 @@ from bat_core.bank.builder import Builder
 from bat_core.bank.plan import make_tasks, requests
 from bat_core.config.schema import Config
 from bat_core.evolve.directory import RunDirectory
-from bat_core.evolve.preflight import open_preflight
+from bat_core.evolve.preflight import open_preflight, overrides_of
 from bat_core.evolve.settings import lab_spec, proof_folder, seed_of
 from bat_core.executors import LocalExecutor
 from bat_core.hooks.domain import Domain
@@ -55,6 +55,7 @@ def build(
                 config.bank.similar,
                 proof_folder(config),
             )
+            builder.overrides = overrides_of(config)
             return builder.build(domain.contract(), tasks), builder.found
     finally:
         executor.close()

@@ -7,14 +7,14 @@ What rules or sources print goes to stderr. The process ends with its stdin or w
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from bat_core.errors import BatError, LeakageError
-from bat_core.hooks.leakage_rule import LeakageRule
+from bat_core.leakage.loading import load, load_rule
 from bat_core.leakage.panel import Panel
+from bat_core.leakage.receipts import signed
 from bat_core.model.leakage import HeldoutItem
 from bat_core.processes import frames
 from bat_core.processes.serving import served
@@ -23,7 +23,9 @@ from bat_core.processes.serving import served
 def serve(source: BinaryIO, sink: BinaryIO) -> int:
     """Answer frames until `source` ends; return the exit status."""
     try:
-        panel = _prepared(frames.read(source))
+        opening = frames.read(source)
+        panel = _prepared(opening)
+        receipt_key = bytes.fromhex(opening["receipt_key"])
     except EOFError:
         return 0
     except Exception as error:  # noqa: BLE001  # boundary: without an index nothing may be cleared
@@ -35,37 +37,18 @@ def serve(source: BinaryIO, sink: BinaryIO) -> int:
             request = frames.read(source)
         except EOFError:
             return 0
-        checked = [panel.check(sample["id"], sample["value"]) for sample in request["samples"]]
-        frames.write(sink, {"checked": [one.model_dump(mode="json") for one in checked]})
-
-
-def load(spec: str) -> Any:
-    """Return what `module:name` stands for.
-
-    Raises:
-        LeakageError: It can't be imported or isn't there.
-    """
-    module, _, name = spec.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise LeakageError(f"the checker can't load {spec}", remedy="check the name and what is installed") from error
+        checked = panel.check_all([(sample["id"], sample["value"]) for sample in request["samples"]])
+        receipt = signed(receipt_key, request, panel.index, checked)
+        frames.write(sink, {"checked": [one.model_dump(mode="json") for one in checked], "receipt": receipt})
 
 
 def _prepared(opening: dict[str, Any]) -> Panel:
-    rules = [_rule(spec) for spec in opening["rules"]]
+    rules = [load_rule(spec) for spec in opening["rules"]]
     produce: Callable[..., list[HeldoutItem]] = load(opening["source"])
     heldout = list(produce(**opening.get("arguments", {})))
     if not all(isinstance(item, HeldoutItem) for item in heldout):
         raise LeakageError(f"source {opening['source']} returned something else", remedy="return HeldoutItem values")
     return Panel(rules, heldout)
-
-
-def _rule(spec: str) -> LeakageRule:
-    rule = load(spec)()
-    if not isinstance(rule, LeakageRule):
-        raise LeakageError(f"{spec} is not a LeakageRule", remedy="name a class that derives from it")
-    return rule
 
 
 def _said(error: Exception) -> str:

@@ -6,6 +6,7 @@ Anything unexpected from the checker ends the preflight with an error; nothing i
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from bat_core.errors import LeakageError
-from bat_core.leakage.panel import worst
+from bat_core.leakage.receipts import LeakageReceipt, verified
+from bat_core.leakage.verdict import worst
 from bat_core.model.base import JsonObject
 from bat_core.model.leakage import Checked, LeakageFinding
 from bat_core.processes import frames
@@ -23,7 +25,7 @@ from bat_core.processes.child import Child
 
 BUILT_IN_RULES = tuple(
     f"bat_core.leakage.rules.{name}:{name.capitalize()}Rule"
-    for name in ("answer", "identifier", "path", "secret", "text", "trace")
+    for name in ("answer", "fact", "identifier", "path", "secret", "text", "trace")
 )
 _CHECKER = "bat_core.leakage.checker"
 _BATCH = 64
@@ -48,6 +50,7 @@ class Preflight:
         covered: How many items each rule covers.
         refused: How many items no rule is known to cover.
         digest: Identity of the held-out items and rules.
+        receipts: The checker's signed word for all that it answered.
     """
 
     def __init__(
@@ -61,7 +64,14 @@ class Preflight:
         timeout: float = 300.0,
         log: Path | None = None,
     ) -> None:
-        self._opening = {"rules": list(rules), "source": source, "arguments": arguments or {}}
+        self._receipt_key = secrets.token_bytes(32)
+        self._opening = {
+            "rules": list(rules),
+            "source": source,
+            "arguments": arguments or {},
+            "receipt_key": self._receipt_key.hex(),
+        }
+        self.receipts: list[LeakageReceipt] = []
         self._environment, self._python = environment, python
         self._timeout = timeout
         self._log = log or Path(os.devnull)
@@ -76,13 +86,16 @@ class Preflight:
             self._process = Child(_CHECKER, self._log, self._environment, self._python)
         except OSError as error:
             raise LeakageError(f"the leakage checker can't be started ({error.strerror})", remedy=_REMEDY) from error
-        answer = self._ask(frames.encode(self._opening))
+        self._greeted(self._ask(frames.encode(self._opening)))
+        return self
+
+    def _greeted(self, answer: Any) -> None:
+        """Take in what the index covers."""
         try:
             self.covered = {str(name): int(count) for name, count in answer["covered"].items()}
             self.refused, self.digest = int(answer["refused"]), str(answer["index"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._failed("the leakage checker answered garbage") from error
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -121,6 +134,11 @@ class Preflight:
             raise self._failed("the leakage checker answered for other samples")
         if any(one.verdict != worst(one.findings) for one in checked):
             raise self._failed("the leakage checker contradicts itself")
+        try:
+            self.receipts.append(verified(self._receipt_key, answer.get("receipt"), body, self.digest, checked))
+        except LeakageError:
+            self._kill()
+            raise
         return checked
 
     def _ask(self, frame: bytes) -> Any:

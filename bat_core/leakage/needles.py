@@ -1,21 +1,31 @@
-"""Many exact needles at once in squashed text, with the boundaries of the raw text respected.
+"""Many exact needles at once in the letters and digits of a batch, with the boundaries of the text respected.
 
-A look-up is by the needle's first `GRAM` characters against the set of slices of the text, so its cost hardly
-depends on the number of needles.
+A needle is known by the fingerprint of its rarest window of eight, and by the fingerprint of the whole.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bat_core.leakage.normalise import GRAM, Views
+import numpy as np
+from numpy.typing import NDArray
+
+from bat_core.leakage.batch import WINDOW, Batch
+from bat_core.leakage.counts import Counts
+from bat_core.leakage.hashing import Bytes, Hasher, Ints
+from bat_core.leakage.table import Table
 
 _DIGEST = 32
-_FEW = 64
+_SHORT_COMMIT = 7
+_TAIL = 12
+_ALNUM = 1
 _HEX = frozenset("0123456789abcdef")
+_HEX_BYTES = np.isin(np.arange(256), np.frombuffer(b"0123456789abcdef", np.uint8))
+_BOUNDED, _PREFIX = 1, 2
+Arrays = Mapping[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
@@ -23,49 +33,87 @@ class Needle:
     """A squashed text to find.
 
     Attributes:
-        text: At least `GRAM` letters and digits.
-        kind: Kind of the held-out item.
+        text: At least `WINDOW` letters and digits.
+        kind: Number of the kind of its item.
         bounded: Must not begin or end inside a number or name; else it counts anywhere.
-        prefix: A hexadecimal digest, which also counts when cut short (at least `GRAM` digits, then a boundary).
+        prefix: The beginning of a digest: more hexadecimal digits may follow.
     """
 
     text: str
-    kind: str
+    kind: int
     bounded: bool = True
     prefix: bool = False
 
 
 class Hit(NamedTuple):
-    """A needle and its span in the folded text."""
+    """A needle that was found, and its span in the text of the batch."""
 
-    needle: Needle
+    sample: int
+    kind: int
     start: int
     end: int
 
 
 class NeedleIndex:
-    """Needles by their first slice."""
+    """Needles by their rarest windows."""
 
-    def __init__(self, needles: Iterable[Needle]) -> None:
-        self._bounded: dict[str, list[Needle]] = {}
-        self._free: dict[str, list[Needle]] = {}
-        for needle in dict.fromkeys(needles):
-            group = self._bounded if needle.bounded else self._free
-            group.setdefault(needle.text[:GRAM], []).append(needle)
-        self._bounded_grams, self._free_grams = set(self._bounded), set(self._free)
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = dict(arrays)
+        self._table = Table(arrays["anchors"].astype(np.uint64))
+        self._offsets: Ints = arrays["offsets"].astype(np.int64)
+        self._lengths: Ints = arrays["lengths"].astype(np.int64)
+        self._hashes = arrays["hashes"].astype(np.uint64)
+        self._flags: Bytes = arrays["flags"].astype(np.uint8)
+        self._kinds: Ints = arrays["kinds"].astype(np.int64)
+        self._beginnings = Table(arrays["beginnings"].astype(np.uint64))
 
-    def search(self, views: Views) -> Iterator[Hit]:
-        """Yield the first accepted place of each needle."""
-        for gram in self._bounded_grams & views.start_grams if self._bounded else ():
-            yield from _hits(self._bounded[gram], gram, views)
-        for gram in self._present(views) if self._free else ():
-            yield from _hits(self._free[gram], gram, views)
+    @classmethod
+    def of(
+        cls, needles: Iterable[Needle], hasher: Hasher, seen: Counts | None = None, digests: Iterable[str] = ()
+    ) -> NeedleIndex:
+        """Return an index of needles and of the beginnings of digests; `seen` counts the windows of clean text."""
+        chosen = [needle for needle in dict.fromkeys(needles) if len(needle.text.encode()) >= WINDOW]
+        if not chosen:
+            none = np.zeros(0, np.uint64)
+            names = ("anchors", "offsets", "lengths", "hashes", "flags", "kinds", "beginnings")
+            return cls(dict.fromkeys(names, none))
+        texts = [needle.text.encode() for needle in chosen]
+        anchors, offsets = _rarest(texts, hasher, seen)
+        order = np.argsort(anchors, kind="stable")
+        flags = [_BOUNDED * needle.bounded + _PREFIX * needle.prefix for needle in chosen]
+        return cls(
+            {
+                "anchors": anchors[order],
+                "offsets": offsets[order].astype(np.uint16),
+                "lengths": np.array([len(text) for text in texts], np.uint32)[order],
+                "hashes": np.array([hasher.whole(text) for text in texts], np.uint64)[order],
+                "flags": np.array(flags, np.uint8)[order],
+                "kinds": np.array([needle.kind for needle in chosen], np.uint8)[order],
+                "beginnings": _beginnings(digests, hasher),
+            }
+        )
 
-    def _present(self, views: Views) -> Iterable[str]:
-        """Return slices of free needles that stand anywhere; for a few needles, plain search is the fastest."""
-        if len(self._free_grams) <= _FEW:
-            return [gram for gram in self._free_grams if gram in views.squashed]
-        return self._free_grams & views.grams
+    def search(self, batch: Batch) -> Iterator[Hit]:
+        """Yield the accepted places of all needles."""
+        found = self._table.find(batch.windows)
+        begins, rows = found.at - self._offsets[found.rows], found.rows
+        inside = np.flatnonzero((begins >= 0) & (begins + self._lengths[rows] <= len(batch.squashed)))
+        begins, rows = begins[inside], rows[inside]
+        hashes = batch.hasher.spans(batch.squashed_sums, begins, begins + self._lengths[rows])
+        same = np.flatnonzero(hashes == self._hashes[rows])
+        for begin, row in zip(begins[same].tolist(), rows[same].tolist(), strict=True):
+            length = int(self._lengths[row])
+            start, end = int(batch.places[begin]), int(batch.places[begin + length - 1]) + 1
+            flags = int(self._flags[row])
+            if flags & _PREFIX:
+                end = _digest_end(batch, end)
+                longer = batch.squashed[begin : begin + end - start].tobytes()
+                if end - start > length and not len(self._beginnings.contains(_one(batch.hasher, longer))[0]):
+                    continue
+            if flags & _BOUNDED and not (_boundary(batch, start - 1, start) and _boundary(batch, end - 1, end)):
+                continue
+            sample = int(batch.sample_of(np.array([start]))[0])
+            yield Hit(sample, int(self._kinds[row]), start, end)
 
 
 def variants(squashed: str) -> set[str]:
@@ -73,47 +121,53 @@ def variants(squashed: str) -> set[str]:
     return {squashed, squashed[::-1], codecs.encode(squashed, "rot13")}
 
 
-def is_hex(squashed: str) -> bool:
+def is_digest(squashed: str) -> bool:
     """Whether a squashed text is a digest: 32 or more hexadecimal digits."""
     return len(squashed) >= _DIGEST and _HEX.issuperset(squashed)
 
 
-def _hits(needles: Iterable[Needle], gram: str, views: Views) -> Iterator[Hit]:
-    for needle in needles:
-        hit = _first(needle, gram, views)
-        if hit is not None:
-            yield hit
+def _beginnings(digests: Iterable[str], hasher: Hasher) -> NDArray[np.uint64]:
+    """Return the fingerprints of all beginnings of digests, in order."""
+    hashes = [
+        hasher.spans(hasher.sums(data), np.zeros(len(data), np.int64), np.arange(1, len(data) + 1))[WINDOW - 1 :]
+        for data in (np.frombuffer(digest.encode(), np.uint8) for digest in digests)
+    ]
+    return np.sort(np.concatenate(hashes)) if hashes else np.zeros(0, np.uint64)
 
 
-def _first(needle: Needle, gram: str, views: Views) -> Hit | None:
-    text, at = views.squashed, views.squashed.find(gram)
-    while at >= 0:
-        length = _matched(needle, text, at)
-        if length:
-            start, end = views.unsquash(at), views.unsquash(at + length - 1) + 1
-            if not needle.bounded or (_boundary(views, start - 1, start) and _boundary(views, end - 1, end)):
-                return Hit(needle, start, end)
-        at = text.find(gram, at + 1)
-    return None
+def _one(hasher: Hasher, data: bytes) -> NDArray[np.uint64]:
+    return np.array([hasher.whole(data)], np.uint64)
 
 
-def _matched(needle: Needle, text: str, at: int) -> int:
-    """Return how many characters of a needle stand at `at`, 0 if not enough of them."""
-    if text.startswith(needle.text, at):
-        return len(needle.text)
-    if not needle.prefix:
-        return 0
-    length = GRAM
-    while length < len(needle.text) and text[at + length : at + length + 1] == needle.text[length]:
+def digest_needles(squashed: str, kind: int) -> list[Needle]:
+    """Return the needles of a digest: its beginning, in which not all may be digits, and its end."""
+    length = WINDOW
+    while length < len(squashed) and (squashed[:length].isdigit() or squashed[:length].isalpha()):
         length += 1
-    mixed = not needle.text[:length].isdigit() and not needle.text[:length].isalpha()
-    return length if mixed else 0
+    return [Needle(squashed[:length], kind, prefix=True), Needle(squashed[-_TAIL:], kind)]
 
 
-def _boundary(views: Views, left: int, right: int) -> bool:
+def _rarest(texts: Sequence[bytes], hasher: Hasher, seen: Counts | None) -> tuple[NDArray[np.uint64], Ints]:
+    """Return the fingerprint and offset of the window of each text that clean text has least often."""
+    anchors, offsets = np.empty(len(texts), np.uint64), np.zeros(len(texts), np.int64)
+    for number, text in enumerate(texts):
+        windows = np.array([int.from_bytes(text[i : i + WINDOW], "little") for i in range(len(text) - WINDOW + 1)])
+        hashes = hasher.anchors(windows.astype(np.uint64))
+        best = 0 if seen is None else int(np.argmin(seen.of(hashes)))
+        anchors[number], offsets[number] = hashes[best], best
+    return anchors, offsets
+
+
+def _digest_end(batch: Batch, end: int) -> int:
+    """Return where the hexadecimal digits end that go on without a gap."""
+    while _HEX_BYTES[batch.low[end]]:
+        end += 1
+    return end
+
+
+def _boundary(batch: Batch, left: int, right: int) -> bool:
     """Whether there is a boundary between two neighbours: a separator, or the hump of camel case."""
-    folded = views.folded
-    if left < 0 or right >= len(folded) or not (folded[left].isalnum() and folded[right].isalnum()):
+    if not (batch.classes[left] & batch.classes[right] & _ALNUM):
         return True
-    before, after = (views.raw[views.to_raw(at, at + 1)[0]] for at in (left, right))
-    return before.islower() and after.isupper()
+    before, after = chr(batch.raw[left]), chr(batch.raw[right])
+    return before.isascii() and after.isascii() and before.islower() and after.isupper()

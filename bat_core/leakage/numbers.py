@@ -1,83 +1,78 @@
-"""Numbers in text, in the spellings that mean the same: 0.873, .873, 0,873, 87.3 %, 8.73e-1."""
+"""What a number word can mean, in canonical decimals: 0.873, .873, 0,873, 8.73e-1 are the same number."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import lru_cache
 from typing import NamedTuple
 
-_NUMBER = re.compile(r"[0-9][0-9.,]*(?:e[+-]?[0-9]{1,2})?")
-_PERCENT = re.compile(r"\s?%")
 _LONGEST = 24
+_NUMBER = re.compile(r"[0-9.,]+(?:e[+-]?[0-9]{1,2})?")
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _PLAIN = re.compile(r"[0-9]*\.?[0-9]*(?:e[+-]?[0-9]+)?")
+_PERCENT = ("%", "percent", "per cent", "prozent", "pct")
+_UNITS = {
+    "mm": (-1, "cm"),
+    "cm": (1, "mm"),
+    "ml": (-3, "l"),
+    "l": (3, "ml"),
+    "cc": (-3, "l"),
+    "g": (-3, "kg"),
+    "kg": (3, "g"),
+    "ms": (-3, "s"),
+    "s": (3, "ms"),
+}
 
 
-class Number(NamedTuple):
-    """A number in folded text.
+class Reading(NamedTuple):
+    """What a number word can mean.
 
     Attributes:
-        values: What it can mean, in canonical decimals; `1,234` means two things.
+        values: Canonical decimals; `1,234` means two things.
         digits: Significant digits.
-        percent: Whether a percent sign follows.
-        start, end: Span, without the percent sign.
     """
 
-    values: frozenset[str]
+    values: tuple[str, ...]
     digits: int
-    percent: bool
-    start: int
-    end: int
 
 
-def numbers_in(folded: str) -> Iterator[Number]:
-    """Yield the numbers of a folded text; digits within a word are none."""
-    # The pattern begins with a plain character class, which the engine finds fast; neighbours are checked here.
-    for match in _NUMBER.finditer(folded):
-        start, end = match.span()
-        if start and folded[start - 1] in ".,":
-            start -= 1
-        if start and (folded[start - 1].isalnum() or folded[start - 1] == "_"):
-            continue
-        spelled = folded[start:end].rstrip(".,")
-        end = start + len(spelled)
-        if len(spelled) > _LONGEST or (end < len(folded) and (folded[end].isalnum() or folded[end] == "_")):
-            continue
-        values, digits = _read(spelled)
-        if values:
-            yield Number(values, digits, _PERCENT.match(folded, end) is not None, start, end)
+def read(word: str) -> Reading:
+    """Return what a word means as a number; no values if it is none."""
+    if len(word) > _LONGEST or not _NUMBER.fullmatch(word):
+        return Reading((), 0)
+    values = tuple(dict.fromkeys(canonical(Decimal(plain)) for plain in _readings(word)))
+    return Reading(values, len(re.sub(r"e.*|[^0-9]", "", word).lstrip("0")))
 
 
-def spellings(number: Number) -> frozenset[str]:
-    """Return the values by which a held-out number may be spelled: also as a percentage, or as a fraction."""
-    values = set(number.values)
-    for value in number.values:
+def _readings(word: str) -> Iterator[str]:
+    """Yield a number's spelling with a decimal point, once for each thing the comma can mean."""
+    for plain in (word, word.replace(",", "."), word.replace(",", "") if _THOUSANDS.fullmatch(word) else ""):
+        if _PLAIN.fullmatch(plain) and any(char.isdigit() for char in plain.split("e")[0]):
+            yield plain
+
+
+def spellings(reading: Reading, after: str) -> tuple[str, ...]:
+    """Return the values by which a held-out number may be spelled: as a fraction, a percentage, in another unit.
+
+    Args:
+        reading: The number.
+        after: The text that follows it.
+    """
+    values = dict.fromkeys(reading.values)
+    following = after.lstrip()[:12].lower()
+    unit = re.match(r"[a-z]*", following)
+    for value in reading.values:
         exact = Decimal(value)
-        if number.percent:
-            values.add(_canonical(exact / 100))
+        if following.startswith(_PERCENT):
+            values[canonical(exact / 100)] = None
+        elif unit and unit.group() in _UNITS:
+            values[canonical(exact.scaleb(_UNITS[unit.group()][0]))] = None
         elif 0 < exact <= 1:
-            values.add(_canonical(exact * 100))
-    return frozenset(values)
+            values[canonical(exact * 100)] = None
+    return tuple(values)
 
 
-@lru_cache(maxsize=1 << 16)
-def _read(spelled: str) -> tuple[frozenset[str], int]:
-    """Return what a spelling can mean, and its significant digits."""
-    values = frozenset(_canonical(Decimal(plain)) for plain in _readings(spelled))
-    return values, len(re.sub(r"e.*|[^0-9]", "", spelled).lstrip("0"))
-
-
-def _readings(spelled: str) -> set[str]:
-    """Return a number's spelling with a decimal point, once for each thing the comma can mean."""
-    readings = {spelled}
-    if "," in spelled:
-        readings.add(spelled.replace(",", "."))
-        if _THOUSANDS.fullmatch(spelled):
-            readings.add(spelled.replace(",", ""))
-    return {text for text in readings if _PLAIN.fullmatch(text) and any(char.isdigit() for char in text)}
-
-
-def _canonical(value: Decimal) -> str:
+def canonical(value: Decimal) -> str:
+    """Return the one spelling of a value."""
     return format(value.normalize(), "f")

@@ -22,14 +22,9 @@ class Node(NamedTuple):
 ROOT = Node(None, "$")
 
 
-def is_plain_key(key: str) -> bool:
-    """Whether a key is an ordinary short name: not worth a check, and safe to show."""
-    return _PLAIN_KEY.fullmatch(key) is not None
-
-
 def member(parent: Node, key: str, ordinal: int) -> Node:
     """Return the node of an object's member, `ordinal` being its position in the object."""
-    return Node(parent, f".{key}" if is_plain_key(key) else f".{{{ordinal}}}")
+    return Node(parent, f".{key}" if _PLAIN_KEY.fullmatch(key) else f".{{{ordinal}}}")
 
 
 def element(parent: Node, index: int) -> Node:

@@ -8,12 +8,21 @@ from bat_core.model.base import Value
 
 
 class HeldoutItem(Value):
-    """One thing that must never be trained on. Lives on the evaluator's side only."""
+    """One thing that must never be trained on. Lives on the evaluator's side only.
+
+    Attributes:
+        item_id: Its name.
+        task: The task it belongs to.
+        kind: How it is looked for.
+        text: Itself.
+        label: What its owner calls the kind, if that is more than `kind` says.
+    """
 
     item_id: str
     task: str
     kind: Literal["identifier", "path", "text", "answer", "trace", "secret"]
     text: str
+    label: str = ""
 
 
 class LeakageFinding(Value):

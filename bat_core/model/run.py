@@ -25,6 +25,7 @@ class BankReport(Value):
         tasks, states, slices, rejected: Counts over all generations.
         cells: States by `focus/track/stratum`.
         rejections: Rejected samples by rule.
+        overrides: Samples that were admitted although a rule fired, with who decided it and why.
         missing: Why a cell of the domain is empty.
         e2e: E2E states by `track/where`: where the fault lies, `none` or `unrecoverable`.
         duplicates: Tasks left out because they were near-copies of earlier ones.
@@ -40,6 +41,7 @@ class BankReport(Value):
     rejected: int
     cells: dict[str, int]
     rejections: dict[str, int] = {}
+    overrides: tuple[str, ...] = ()
     missing: dict[str, str] = {}
     e2e: dict[str, int] = {}
     duplicates: int = 0

@@ -10,6 +10,7 @@ from bat_core.config.schema import PolicyConfig
 from bat_core.training.sft import IGNORED, Row
 
 WARMUP = 20
+WEIGHT_DECAY = 0.01
 
 
 def run_pretraining(
@@ -22,9 +23,6 @@ def run_pretraining(
 ) -> None:
     """Train `model` in place, one batch after the other: the order of `rows` is the curriculum.
 
-    Muon (Jordan et al., 2024) reaches in a third of the steps what AdamW does here; it is for matrices, so the norms'
-    weights stay as they are.
-
     Args:
         model: A causal LM.
         tokenizer: Its tokenizer.
@@ -33,23 +31,19 @@ def run_pretraining(
         scratch: Folder for the trainer; nothing is kept there.
         progress: Called with (done, total, metrics).
     """
-    import torch
     from datasets import Dataset
     from transformers import DataCollatorForSeq2Seq, Trainer, TrainingArguments
 
+    from bat_core.training.muon import MuonAndAdamW
     from bat_core.training.progress import quiet, reporting, unprinted
 
     quiet()
-    for parameter in model.parameters():
-        parameter.requires_grad_(parameter.ndim == 2)
     arguments = TrainingArguments(
         output_dir=str(scratch),
         max_steps=policy.steps,
         per_device_train_batch_size=policy.batch,
-        learning_rate=policy.lr,
         lr_scheduler_type="cosine",
         warmup_steps=WARMUP,
-        weight_decay=0.01,
         train_sampling_strategy="sequential",
         use_cpu=True,
         bf16=False,
@@ -64,8 +58,7 @@ def run_pretraining(
         args=arguments,
         train_dataset=Dataset.from_list(list(rows)),
         data_collator=DataCollatorForSeq2Seq(tokenizer, label_pad_token_id=IGNORED),
-        optimizer_cls_and_kwargs=(torch.optim.Muon, {"lr": policy.lr, "adjust_lr_fn": "original"}),
+        optimizers=(MuonAndAdamW(model, policy.lr, WEIGHT_DECAY), None),
         callbacks=[reporting(progress)],
     )
     unprinted(trainer).train()
-    model.requires_grad_(True)

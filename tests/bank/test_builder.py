@@ -16,7 +16,7 @@ from bat_core.bank.builder import Builder
 from bat_core.bank.given import read_tasks
 from bat_core.bank.plan import make_tasks, requests
 from bat_core.bank.produce import PRODUCE, Admitted, Order, Refused
-from bat_core.bank.store import Bank, read, read_rejections
+from bat_core.bank.store import Bank, read, read_rejections, write
 from bat_core.config.schema import Config
 from bat_core.errors import BatError, SynthesisError
 from bat_core.evolve.directory import RunDirectory
@@ -25,6 +25,8 @@ from bat_core.evolve.settings import lab_spec
 from bat_core.executors import LocalExecutor
 from bat_core.hooks.executor import Executor
 from bat_core.leakage.client import Preflight
+from bat_core.leakage.overrides import Override
+from bat_core.leakage.receipts import LeakageReceipt
 from bat_core.model.message import Message
 from bat_core.model.run import BankReport
 from bat_core.model.task import Task
@@ -302,3 +304,33 @@ def test_tasks_can_be_written_and_given_back(tmp_path: Path) -> None:
     done = bat("bank", "build", *FEW, "bank.tasks=5", "--run", str(tmp_path / "run"), "--write-tasks", str(file))
     assert done.returncode == 0 and not (tmp_path / "run").exists()
     assert len(read_tasks(file)) == 5
+
+
+def test_an_override_admits_a_sample_and_stands_in_the_report(
+    small_config: Config, small_tasks: list[Task], preflight: Preflight, tmp_path: Path
+) -> None:
+    from bat_medimaging.suites import heldout_tasks
+
+    public = {**small_tasks[0].public, "note": f"as in {heldout_tasks(1)[0].id}"}
+    task = small_tasks[0].model_copy(update={"public": public})
+    contract = DOMAIN.contract()
+    with RunDirectory(tmp_path / "without") as run:
+        builder = Builder(run.bank, lab_spec(small_config, run), LocalExecutor(0), preflight)
+        assert builder._clean_tasks(contract, [task]) == []
+        (row,) = {one.content for one in builder.rejected}
+    decided = Override(sample=row, reason="the id was published last year", by="owner")
+    with RunDirectory(tmp_path / "with") as run:
+        builder = Builder(run.bank, lab_spec(small_config, run), LocalExecutor(0), preflight)
+        builder.overrides = {row: decided}
+        assert builder._clean_tasks(contract, [task]) == [task]
+        assert [(one.phase, one.reason) for one in builder.rejected] == [("override", str(decided))]
+        report = write(run.bank, [], [], builder.rejected, 1, "request")
+    assert (report.rejected, report.overrides) == (0, (str(decided),))
+
+
+def test_receipts_of_the_checker_are_kept(small_run: Path) -> None:
+    lines = (small_run / "bank/receipts.jsonl").read_text().splitlines()
+    rows = [LeakageReceipt.model_validate_json(line) for line in lines]
+    assert rows
+    assert all(row.mac and row.index.startswith("sha256:") for row in rows)
+    assert sum(sum(row.counts.values()) for row in rows) >= len(read(small_run / "bank").states)

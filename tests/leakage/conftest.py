@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bat_core.leakage.checker import load
 from bat_core.leakage.client import BUILT_IN_RULES
+from bat_core.leakage.loading import load
 from bat_core.leakage.panel import Panel
 from bat_core.model.leakage import Checked, HeldoutItem
 

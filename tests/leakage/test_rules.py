@@ -100,8 +100,10 @@ def test_identifiers_in_other_spellings_are_caught(sample: Any, check: Check) ->
         "XQRX-7731-OBOE-58",
         "QRX-7731-LYRE-02",
         "QRX 7731",
-        "commit 9b1e4c7",
+        "commit 9b1e4c",
+        "commit 9b1e4c8",
         "commit 9b1e4c7a2e",
+        "0b1e4c7a2f",
         "case-12",
         "6f0c2b9f-51d4-4a77-9a30-c81be27d0f45",
     ],
@@ -130,10 +132,16 @@ def test_other_paths_pass(sample: str, check: Check) -> None:
     assert check(sample).verdict == "pass"
 
 
-@pytest.mark.parametrize(
-    "spelling",
-    ["0.8731", ".8731", "0,8731", "87.31 %", "87.31%", "8.731e-1", "0.87310", "٠.٨٧٣١"],  # noqa: RUF001
-)
+SPELLINGS = ["0.8731", ".8731", "0,8731", "87.31 %", "87.31%", "8.731e-1", "0.87310", "٠.٨٧٣١"]  # noqa: RUF001
+
+
+def test_a_number_in_words_is_a_number(check: Check) -> None:
+    spoken = "The rim depth of the copper basin is zero point eight seven three one."
+    assert fired(check(spoken)) == {"answer"}
+    assert check(spoken.replace("eight", "four")).verdict == "pass"
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
 def test_an_answer_in_any_spelling_beside_its_topic_is_caught(spelling: str, check: Check) -> None:
     assert fired(check(f"We saw the rim; its depth in the copper basin is {spelling}, they say.")) == {"answer"}
     assert fired(check({"topic": "rim depth, copper basins", "value": spelling})) == {"answer"}
@@ -195,7 +203,8 @@ def test_a_copy_is_a_copy_though_most_of_its_words_are_shared() -> None:
     assert not rule.check(frame.format("tin kettle"))
     assert [finding.severity for finding in rule.check(items[0].text)] == ["block"]
     mention = " ".join(items[0].text.split()[18:28])
-    assert [finding.severity for finding in rule.check(f"we read: {mention}")] == ["review"]
+    filler = "Nothing else was said on that day about the survey or the tide. " * 40
+    assert not [finding for finding in rule.check(f"{filler} {mention} {filler}") if finding.severity == "block"]
 
 
 def test_all_numbers_of_an_answer_are_needed() -> None:
@@ -226,7 +235,7 @@ def test_a_canary_counts_by_its_guid_and_inside_other_text(check: Check) -> None
 
 
 def test_weak_items_are_refused_and_not_counted(panel: Panel) -> None:
-    assert panel.covered == {"answer": 2, "identifier": 4, "path": 1, "secret": 1, "text": 1, "trace": 1}
+    assert panel.covered == {"answer": 2, "fact": 0, "identifier": 4, "path": 1, "secret": 1, "text": 1, "trace": 1}
     assert panel.refused == 4
 
 

@@ -1,72 +1,87 @@
-"""What the built-in rules share: they look at the view of a sample, not at the sample."""
+"""What the built-in rules share: they look at many samples at once, by fingerprints."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bat_core.errors import LeakageError
 from bat_core.hooks.leakage_rule import LeakageRule
-from bat_core.leakage.view import Field, View, view_of
+from bat_core.leakage.batch import Batch
+from bat_core.leakage.context import Context
 from bat_core.model.leakage import HeldoutItem, LeakageFinding
 
-_MOST = 20
+Arrays = Mapping[str, NDArray[np.generic]]
+Severity = Literal["block", "review"]
 
 
-class FieldRule(LeakageRule):
-    """A rule that looks at fields one by one.
+class Raised(NamedTuple):
+    """What a rule found in a batch: in which sample, in which bytes of the batch's text, of which kind."""
 
-    The checker builds the view of a sample once and passes it to `look` of every such rule.
+    sample: int
+    start: int
+    end: int
+    kind: int
+    reason: str
+    severity: Severity = "block"
+
+
+class BatchRule(LeakageRule):
+    """A rule that looks at batches and whose held-out side can be kept as fingerprints.
 
     Attributes:
         kinds: Kinds of held-out items that it takes in.
-        covered_ids: Which items it covers; None before `prepare`.
+        covered_ids: Which items it covers; None before `prepare`, empty after `restore`.
     """
 
     kinds: ClassVar[frozenset[str]]
 
     def __init__(self) -> None:
         self.covered_ids: frozenset[str] | None = None
+        self.context = Context()
 
     def prepare(self, heldout: Sequence[HeldoutItem]) -> int:
         """Index the items of this rule's kinds; too weak ones are refused and not counted."""
+        return self.take(heldout, Context())
+
+    def take(self, heldout: Sequence[HeldoutItem], context: Context) -> int:
+        """Index the items of this rule's kinds under a key that rules share."""
         chosen = [item for item in heldout if item.kind in self.kinds]
+        self.context = context
         covered = self.index(chosen)
         self.covered_ids = frozenset(covered)
         return len([item for item in chosen if item.item_id in covered])
 
+    def restore(self, arrays: Arrays, context: Context) -> None:
+        """Take the fingerprints that `dump` returned, under the same key."""
+        self.context = context
+        self.load(arrays)
+        self.covered_ids = frozenset()
+
     def check(self, sample: Any) -> Sequence[LeakageFinding]:
         """Return findings in a JSON value."""
-        return self.look(view_of(sample))
+        from bat_core.leakage.scan import Scanner
 
-    def look(self, view: View) -> Sequence[LeakageFinding]:
-        """Return findings in a view, the first twenty at most: one is enough to reject."""
         if self.covered_ids is None:
             raise LeakageError(f"rule {self.name} has no held-out items", remedy="call prepare first")
-        return list(islice((hit for field in view.fields for hit in self.search(field)), _MOST))
+        return Scanner([self], self.context).check(sample)
 
     @abstractmethod
     def index(self, items: Sequence[HeldoutItem]) -> set[str]:
         """Take in items of this rule's kinds; return the ids of those that it can check."""
 
     @abstractmethod
-    def search(self, field: Field) -> Iterator[LeakageFinding]:
-        """Yield findings in a field."""
+    def dump(self) -> dict[str, NDArray[np.generic]]:
+        """Return the fingerprints: numbers only."""
 
-    def finding(
-        self, field: Field, start: int, end: int, kind: str, reason: str, severity: Literal["block", "review"] = "block"
-    ) -> LeakageFinding:
-        """Return a finding for a span of the folded text."""
-        place = field.place(start, end)
-        note = f"{reason}, after decoding" if field.depth else reason
-        return LeakageFinding(
-            rule=self.name,
-            severity=severity,
-            kind=kind,
-            path=place.path,
-            start=place.start,
-            end=place.end,
-            reason=note,
-        )
+    @abstractmethod
+    def load(self, arrays: Arrays) -> None:
+        """Take the fingerprints that `dump` returned."""
+
+    @abstractmethod
+    def examine(self, batch: Batch) -> Iterator[Raised]:
+        """Yield findings in a batch."""

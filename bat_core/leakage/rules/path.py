@@ -6,11 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bat_core.leakage.batch import WINDOW, Batch
 from bat_core.leakage.needles import Needle, NeedleIndex, variants
-from bat_core.leakage.normalise import GRAM, squash
-from bat_core.leakage.rules.base import FieldRule
-from bat_core.leakage.view import Field
-from bat_core.model.leakage import HeldoutItem, LeakageFinding
+from bat_core.leakage.normalise import squash
+from bat_core.leakage.rules.base import Arrays, BatchRule, Raised
+from bat_core.model.leakage import HeldoutItem
 
 _LEAST_PART = 10
 _LEAST_WHOLE = 24
@@ -23,7 +26,7 @@ _GENERIC = re.compile(
 )
 
 
-class PathRule(FieldRule):
+class PathRule(BatchRule):
     """Fires on a held-out path in any spelling, under any root."""
 
     name = "path"
@@ -35,19 +38,29 @@ class PathRule(FieldRule):
         for item in items:
             for form in _signatures(item.text):
                 tasks[form].add(item.task)
+        public = self.context.public(form for form in tasks)
         covered, needles = set(), []
         for item in items:
-            own = [form for form in _signatures(item.text) if len(tasks[form]) == 1]
+            own = [form for form in _signatures(item.text) if len(tasks[form]) == 1 and form not in public]
             if own:
                 covered.add(item.item_id)
-                needles += [Needle(form, item.kind) for signature in own for form in variants(signature)]
-        self._needles = NeedleIndex(needles)
+                kind = self.context.kind(item)
+                needles += [Needle(form, kind) for signature in own for form in variants(signature)]
+        self._needles = NeedleIndex.of(needles, self.context.hasher, self.context.windows)
         return covered
 
-    def search(self, field: Field) -> Iterator[LeakageFinding]:
-        """Yield a finding for each path in a field."""
-        for hit in self._needles.search(field.views):
-            yield self.finding(field, hit.start, hit.end, hit.needle.kind, "a held-out path or a telling part of one")
+    def dump(self) -> dict[str, NDArray[np.generic]]:
+        """Return the fingerprints."""
+        return self._needles.arrays
+
+    def load(self, arrays: Arrays) -> None:
+        """Take the fingerprints that `dump` returned."""
+        self._needles = NeedleIndex(arrays)
+
+    def examine(self, batch: Batch) -> Iterator[Raised]:
+        """Yield a finding for each path."""
+        for hit in self._needles.search(batch):
+            yield Raised(hit.sample, hit.start, hit.end, hit.kind, "a held-out path or a telling part of one")
 
 
 def _signatures(path: str) -> set[str]:
@@ -57,7 +70,7 @@ def _signatures(path: str) -> set[str]:
     telling = {stem for stem in stems if _telling(stem)}
     long = {squash("".join(parts)), squash("".join(parts[-3:]))} if len(parts) > 1 else set()
     long = {form for form in long if len(form) >= _LEAST_WHOLE or (telling and len(form) >= _LEAST_PART)}
-    return {form for form in long | telling if len(form) >= GRAM}
+    return {form for form in long | telling if len(form) >= WINDOW}
 
 
 def _telling(stem: str) -> bool:
