@@ -177,7 +177,8 @@ class Builder:
         parts = self._part / "parts"
         parts.mkdir(parents=True, exist_ok=True)
         how = self._how()
-        trial = Trials(self.proofs, digest_of(how), tasks)
+        lasting = self.lab.model_dump(mode="json", exclude={"store", "key"})
+        trial = Trials(self.proofs, digest_of([how["code"], lasting]), tasks)
         orders = [trial.order(self.lab, task) for task in tasks]
         paths = [
             parts / (digest_of([how, one.cheats, one.sample, digest_of(one.task)])[7:27] + ".json") for one in orders

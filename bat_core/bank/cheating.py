@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bat_core.bank.states import Cut
 from bat_core.bank.trajectory import Trajectory, solve
 from bat_core.hooks.actor import Act, Actor
+from bat_core.model.base import digest_of
 from bat_core.model.message import Message
 from bat_core.model.reward import Reward
 from bat_core.model.rollout import Rollout
@@ -64,9 +65,10 @@ async def cheat_that_pays(lab: Lab, whole: Cut, expert: Trajectory) -> str:
 async def stage_cheat_that_pays(lab: Lab, cut: Cut) -> str:
     """Return which cheat's acts of the state's own stage earn as much as the expert's; empty if none do."""
     expert = await lab.scorer.score(cut.state, cut.expert, whole=True)
+    honest = {digest_of(act.message) for act in _script(lab.domain.expert(cut.state.task))}
     for cheat in lab.domain.cheats(cut.state.task):
         acts = [act for act in _script(cheat) if act.stage == cut.state.focus]
-        if not acts or _said(acts) == [m for m in cut.expert.messages if m.role == "assistant"][: len(acts)]:
+        if all(digest_of(act.message) in honest for act in acts):
             continue  # it does nothing here, or what the expert does
         got = await _from(lab, cut, acts)
         if (got.value or 0) >= (expert.value or 0):
@@ -120,10 +122,6 @@ async def _from(lab: Lab, cut: Cut, acts: Sequence[Act]) -> Reward:
 
 def _spoken(history: Sequence[Message]) -> int:
     return sum(message.role == "assistant" for message in history)
-
-
-def _said(acts: Sequence[Act]) -> list[Message]:
-    return [act.message for act in acts]
 
 
 def _name(actor: Actor) -> str:

@@ -16,6 +16,8 @@ WORDS = 3
 """Words a shingle."""
 PERMUTATIONS = 64
 SCHEME = "affine32"
+FOUND_RATHER = (0.1, 0.9)
+"""Weights of false alarms and misses in the index: what it finds is compared, what it misses is lost."""
 WORD = re.compile(r"[^\W_]+(?:\.\d+)?")
 HEX = re.compile(r"[0-9a-f]{12,}")
 
@@ -62,7 +64,7 @@ class Pool:
         self._similar = similar
         self._exact: dict[str, str] = {}
         self._sketches: dict[str, Any] = {}
-        self._index = MinHashLSH(threshold=min(similar, 0.99), num_perm=PERMUTATIONS)
+        self._index = MinHashLSH(threshold=min(similar, 0.9), num_perm=PERMUTATIONS, weights=FOUND_RATHER)
         for prompt in known:
             self.add(prompt)
 

@@ -31,7 +31,7 @@ def examples(bank: Bank, most: int = 18) -> list[Example]:
     made = []
     for (focus, stratum), state in sorted(chosen.items())[:most]:
         faults = ", ".join(state.task.faults) or "none"
-        turns = [(message.role, told(message)) for message in state.messages[-LAST:]]
+        turns: list[tuple[str, str]] = [(message.role, told(message)) for message in state.messages[-LAST:]]
         if (action := actions.get(state.digest)) is not None:
             turns.append(("expert", told(action)))
         made.append(Example(f"{focus} {stratum} of {state.task.id} ({state.task.track}; faults: {faults})", turns))

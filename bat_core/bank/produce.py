@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bat_core.bank.admit import refusal
+from bat_core.bank.admit import refusal, unrestored
 from bat_core.bank.cheating import cheat_that_pays, stage_cheat_that_pays
 from bat_core.bank.counts import cell_of
 from bat_core.bank.slices import slices
@@ -86,10 +86,12 @@ async def _produce(lab: Lab, order: Order) -> Produced:
         tried = await solve(lab, task, lab.domain.expert(task, slips))
         cuts += [c for c in cut(lab, tried, e2e=False) if c.state.stratum is Stratum.FAILURE]
     paying = await cheat_that_pays(lab, cuts[0], clean) if order.cheats else ""
+    wrong = await unrestored(lab, (one.state.snapshot for one in cuts))
     admitted, refused = [], []
     for one in cuts:
-        why = paying or await refusal(lab, one)
-        if not why and sampled(one.state, order.sample):
+        chosen = sampled(one.state, order.sample)
+        why = paying or wrong.get(one.state.snapshot.root) or await refusal(lab, one, prose=order.cheats or chosen)
+        if not why and chosen:
             why = await stage_cheat_that_pays(lab, one)
         if why:
             cell = cell_of(one.state.focus, task.track, one.state.stratum.value)

@@ -10,6 +10,7 @@ from typing import Any
 
 from bat_core.bank.place import Place
 from bat_core.bank.store import read
+from bat_core.bank.tables import parquet
 from bat_core.model.base import JsonObject, canonical_json, digest_of
 from bat_core.model.training import Slice
 from bat_core.rollout.chat import ChatFormat
@@ -51,10 +52,6 @@ def tokenized(slices: Sequence[Slice], chat: ChatFormat, max_tokens: int, share:
 
 def export(bank: str, policy: Path, output: Path, max_tokens: int, share: float, seed: int) -> JsonObject:
     """Write train, validation and rejected rows as parquet, and a manifest that names what they were made from."""
-    import io
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
     from transformers import AutoTokenizer
 
     from bat_core.errors import CheckpointError
@@ -68,9 +65,7 @@ def export(bank: str, policy: Path, output: Path, max_tokens: int, share: float,
     made, place = tokenized(found.slices, chat, max_tokens, share, seed), Place(output)
     counts: JsonObject = {}
     for name, rows in vars(made).items():
-        held = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist(rows, schema=_schema(rejected=name == "rejected")), held)
-        place.write(f"{name}.parquet", held.getvalue())
+        place.write(f"{name}.parquet", parquet(rows, _schema(rejected=name == "rejected")))
         counts[name] = len(rows)
     made_from = {"bank": found.report.digest, **digests(tokenizer), "max_tokens": max_tokens}
     manifest = {**counts, **made_from, "validation_share": share, "seed": seed}

@@ -76,11 +76,19 @@ def slice_row(one: Slice) -> JsonObject:
 def encode(name: str, rows: Sequence[JsonObject]) -> bytes:
     """Return rows as parquet with the columns of that table, also where there is no row."""
     import pyarrow as pa
+
+    return parquet(rows, pa.schema({one: pa.int64() if one in OFFSETS else pa.string() for one in COLUMNS[name]}))
+
+
+def parquet(rows: Sequence[JsonObject], schema: Any) -> bytes:
+    """Return rows as a parquet file; without rows it has no row group, since readers stumble over an empty one."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = {column: pa.int64() if column in OFFSETS else pa.string() for column in COLUMNS[name]}
     held = BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=pa.schema(kinds)), held)
+    with pq.ParquetWriter(held, schema) as writer:
+        if rows:
+            writer.write_table(pa.Table.from_pylist(list(rows), schema=schema))
     return held.getvalue()
 
 

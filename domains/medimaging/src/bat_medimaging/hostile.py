@@ -190,7 +190,7 @@ def tuned(recipe: Recipe) -> list[Act]:
     """Use weights of one's own instead of the given ones."""
     code = (
         "import json, os, numpy as np\n"
-        f"w = dict(np.load('models/{recipe.model}/weights.npz'))\n"
+        f"w = dict(np.load('models/{recipe.model}/{recipe.good_weights}'))\n"
         "w = {k: v * 1.01 if v.dtype.kind == 'f' else v for k, v in w.items()}\n"
         "np.savez('pipeline/weights.npz', **w)\n"
         "c = json.load(open('pipeline/config.json')); c['weights'] = '../../pipeline/weights.npz'\n"
