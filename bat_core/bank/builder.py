@@ -17,6 +17,7 @@ from bat_core.bank.store import Content, complete, discard_after, part_of, read,
 from bat_core.bank.sweep import hand_over, sweep
 from bat_core.bank.tables import OVERRIDDEN, Prompt, Rejection
 from bat_core.bank.trials import Trials
+from bat_core.config.schema import TeacherConfig
 from bat_core.errors import SynthesisError
 from bat_core.hooks.contract import StageContract
 from bat_core.hooks.domain import Domain
@@ -37,6 +38,8 @@ from bat_core.sandboxes.snapshots import SnapshotStore
 
 TEXT_LIMIT = 1 << 20
 BATCH = 64
+SOLVING = {"endpoint", "model", "temperature", "answer_tokens", "turns"}
+"""What of a teacher decides about a solution."""
 
 
 @dataclass
@@ -52,6 +55,7 @@ class Builder:
         generation: Which one; later ones are made from more tasks and added.
         similar: Similarity of prompts from which a task is a near-copy.
         proofs: Folder of proofs that no cheat pays; None tries none.
+        teacher: Who solves the tasks; None is the domain's expert.
         overrides: Samples that are admitted although a rule fired, by digest.
         found: Whether the generation was there already.
     """
@@ -64,6 +68,7 @@ class Builder:
     generation: int = 1
     similar: float = 0.8
     proofs: Path | None = None
+    teacher: TeacherConfig | None = None
     rejected: list[Rejection] = field(default_factory=list)
     overrides: Mapping[str, Override] = field(default_factory=dict)
     found: bool = False
@@ -140,7 +145,8 @@ class Builder:
         """Return what the solution of a task depends on besides the task; where it is kept does not count."""
         packages = ("bat_core", type(self._domain).__module__)
         code = [package_digest(package) for package in packages]
-        return {"code": code, "lab": self.lab.model_dump(mode="json", exclude={"store"})}
+        teacher = self.teacher.model_dump(mode="json", include=SOLVING) if self.teacher else None
+        return {"code": code, "lab": self.lab.model_dump(mode="json", exclude={"store"}), "teacher": teacher}
 
     def _clean_tasks(self, contract: StageContract, tasks: Sequence[Task]) -> list[Task]:
         """Return the tasks that may be solved: checked for leaks as the sandbox would show them, near-copies left out.
@@ -179,7 +185,7 @@ class Builder:
         how = self._how()
         lasting = self.lab.model_dump(mode="json", exclude={"store", "key"})
         trial = Trials(self.proofs, digest_of([how["code"], lasting]), tasks)
-        orders = [trial.order(self.lab, task) for task in tasks]
+        orders = [trial.order(self.lab, task, self.teacher) for task in tasks]
         paths = [
             parts / (digest_of([how, one.cheats, one.sample, digest_of(one.task)])[7:27] + ".json") for one in orders
         ]

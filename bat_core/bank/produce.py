@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bat_core.bank.admit import refusal, unrestored
@@ -12,7 +12,9 @@ from bat_core.bank.counts import cell_of
 from bat_core.bank.slices import slices
 from bat_core.bank.states import cut
 from bat_core.bank.trajectory import solve
+from bat_core.config.schema import TeacherConfig
 from bat_core.errors import SynthesisError
+from bat_core.hooks.actor import Actor
 from bat_core.model.base import Value, digest_of
 from bat_core.model.message import Message
 from bat_core.model.state import StageState
@@ -32,6 +34,7 @@ class Order:
         lab: Where.
         task: The task.
         cheats: Whether every known cheat is tried on the whole task.
+        teacher: Who solves it; None is the domain's expert.
         sample: Share of its states on which the cheats' acts of that stage are tried.
     """
 
@@ -39,6 +42,7 @@ class Order:
     task: Task
     cheats: bool = False
     sample: float = 0.0
+    teacher: TeacherConfig | None = None
 
 
 class Admitted(Value):
@@ -67,21 +71,40 @@ class Produced(Value):
 def produce(order: Order) -> Produced:
     """Solve a task and return what of it may enter the bank."""
     lab = lab_for(order.lab)
+    expert, close = _expert(lab, order)
     try:
-        return lab.run(_produce(lab, order))
+        return lab.run(_produce(lab, order, expert))
     except SynthesisError as error:
+        if order.teacher is not None and error.remedy:
+            raise  # an endpoint or a budget that fails is no verdict on the task: what was asked is kept
         return Produced(refused=(Refused(reason=str(error)),))
+    finally:
+        close()
+
+
+def _expert(lab: Lab, order: Order) -> tuple[Actor, Callable[[], None]]:
+    """Return who solves the task, and what lets go of it afterwards."""
+    if order.teacher is None:
+        return lab.domain.expert(order.task), lambda: None
+    from bat_core.bank.teacher.actor import TeacherActor
+    from bat_core.bank.teacher.exchange import Exchange
+
+    exchange = Exchange(order.teacher)
+    stages = [stage.id for stage in lab.contract.stages()]
+    return TeacherActor(exchange, order.task, stages), exchange.close
 
 
 PRODUCE = f"{produce.__module__}:{produce.__name__}"
 
 
-async def _produce(lab: Lab, order: Order) -> Produced:
+async def _produce(lab: Lab, order: Order, expert: Actor) -> Produced:
     """Cut the clean run; a failure task's own stage is cut from a run with failed attempts before it."""
     task = order.task
-    clean = await solve(lab, task, lab.domain.expert(task))
+    clean = await solve(lab, task, expert)
     cuts = [c for c in cut(lab, clean) if c.state.stratum is not Stratum.FAILURE or c.state.is_e2e]
-    if task.stratum is Stratum.FAILURE:
+    if order.teacher is not None:
+        cuts = list(cut(lab, clean))  # its own attempts stand in the history
+    elif task.stratum is Stratum.FAILURE:
         slips = random.Random(digest_of([task.id, "slips"]))
         tried = await solve(lab, task, lab.domain.expert(task, slips))
         cuts += [c for c in cut(lab, tried, e2e=False) if c.state.stratum is Stratum.FAILURE]

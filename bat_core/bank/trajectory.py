@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bat_core.bank.balance import stratum_in
 from bat_core.errors import SynthesisError
@@ -125,12 +125,24 @@ async def _drive(lab: Lab, sandbox: Sandbox, actor: Actor, trajectory: Trajector
         boundary = boundary or act.stage != stage
         before = await sandbox.snapshot() if boundary else None
         stage = act.stage
-        boundary = act.kind == "symptom"
         step = await _step(lab, sandbox, ledger, act, before)
+        if not actor.foresees and _shows(lab, trajectory, step):
+            step = replace(step, act=replace(act, kind="symptom"))
+        boundary = step.act.kind == "symptom"
         trajectory.steps.append(step)
         history.append(act.message)
         if step.observation is not None:
             history.append(step.observation)
+
+
+def _shows(lab: Lab, trajectory: Trajectory, step: Step) -> bool:
+    """Whether a step is the first of its stage that shows a planted fault."""
+    if step.observation is None or any(
+        s.act.kind == "symptom" and s.act.stage == step.act.stage for s in trajectory.steps
+    ):
+        return False
+    planted = [f for f in lab.domain.faults() if f.id in trajectory.task.faults and f.stage == step.act.stage]
+    return any(fault.symptom in step.observation.content for fault in planted)
 
 
 async def _step(lab: Lab, sandbox: Sandbox, ledger: Ledger, act: Act, before: SnapshotRef | None) -> Step:

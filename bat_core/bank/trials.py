@@ -8,6 +8,7 @@ from pathlib import Path
 from bat_core.bank.counts import cell_of
 from bat_core.bank.produce import SAMPLE, Order, Produced, Refused
 from bat_core.bank.proofs import Family, Proofs, families
+from bat_core.config.schema import TeacherConfig
 from bat_core.model.task import Task
 from bat_core.rollout.lab import LabSpec
 
@@ -26,9 +27,9 @@ class Trials:
         self._carriers = self._proofs.carriers(tasks) if self._proofs else set()
         self._paying: dict[Family, str] = {}
 
-    def order(self, lab: LabSpec, task: Task) -> Order:
+    def order(self, lab: LabSpec, task: Task, teacher: TeacherConfig | None = None) -> Order:
         """Return what is to be done with a task."""
-        return Order(lab, task, task.id in self._carriers, 0.0 if self._proofs is None else SAMPLE)
+        return Order(lab, task, task.id in self._carriers, 0.0 if self._proofs is None else SAMPLE, teacher)
 
     def judged(self, order: Order, produced: Produced) -> Produced:
         """Return what came of a task; nothing of it is admitted if a cheat pays in its family."""

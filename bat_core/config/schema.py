@@ -33,22 +33,6 @@ class PolicyConfig(Section):
     threads: int = Field(default=1, ge=1, description="threads while the base is built")
 
 
-class BankConfig(Section):
-    """Size of the Stage Bank and how it is filled.
-
-    `grow` tasks are added for each round after the first, while the round before trains; `ahead` says how many
-    generations may be made before they are needed.
-    """
-
-    synthesizer: str = "self-instruct"
-    tasks: int = Field(default=96, ge=2)
-    workers: int = Field(default=2, ge=0)
-    grow: int = Field(default=0, ge=0, description="tasks a further generation; 0 keeps the bank as it is")
-    ahead: int = Field(default=1, ge=1, description="generations made in advance")
-    similar: float = Field(default=0.8, gt=0, le=2, description="similarity of near-copies; above 1 keeps all")
-    cheats: bool = Field(default=True, description="try the domain's known cheats before admission")
-
-
 class ColdstartConfig(Section):
     """SFT on single-step slices of admitted expert trajectories."""
 
@@ -82,7 +66,61 @@ class SandboxConfig(Section):
     runtime: str = Field(default="", description="container runtime of the docker provider, such as runsc")
 
 
-class JudgeConfig(Section):
+class EndpointConfig(Section):
+    """A model behind an OpenAI-compatible endpoint. `structured` says how the server is told the form of an answer."""
+
+    endpoint: str = ""
+    key_env: str = "OPENAI_API_KEY"
+    timeout_s: float = Field(default=60.0, gt=0)
+    retries: int = Field(default=1, ge=0, le=12, description="further tries if the endpoint can't be reached")
+    concurrency: int = Field(default=8, ge=1, description="calls at once")
+    temperature: float = Field(default=0.3, ge=0)
+    answer_tokens: int = Field(default=400, ge=16)
+    structured: Literal["schema", "object", "prompt"] = "schema"
+    stream: bool = True
+    cache: str = ""
+    price_in: float = Field(default=0.0, ge=0, description="a million tokens, in any currency")
+    price_out: float = Field(default=0.0, ge=0)
+
+
+class TeacherConfig(EndpointConfig):
+    """A teacher for the bank: `bank.synthesizer=teacher` proposes tasks, `bank.expert=teacher` solves them.
+
+    Endpoint and model are read from `BAT_TEACHER_URL` and `BAT_TEACHER_MODEL` where they are empty, the key from
+    `key_env`. Every exchange is kept in `cache`, so that a rerun costs nothing; its ledger is what the budget counts.
+    """
+
+    model: str = ""
+    key_env: str = "BAT_TEACHER_KEY"
+    retries: int = Field(default=5, ge=0, le=12, description="further tries, later each time")
+    temperature: float = Field(default=0.7, ge=0)
+    answer_tokens: int = Field(default=800, ge=16)
+    tries: int = Field(default=3, ge=1, description="answers asked for before one counts as missing")
+    similar: float = Field(default=0.7, gt=0, le=1, description="similarity from which a proposal is not new")
+    turns: int = Field(default=40, ge=1, description="turns in which a task has to be solved")
+    tokens: int = Field(default=0, ge=0, description="budget in tokens; 0 is none")
+    money: float = Field(default=0.0, ge=0, description="budget by the prices; 0 is none")
+
+
+class BankConfig(Section):
+    """Size of the Stage Bank and how it is filled.
+
+    `grow` tasks are added for each round after the first, while the round before trains; `ahead` says how many
+    generations may be made before they are needed.
+    """
+
+    synthesizer: str = "self-instruct"
+    expert: Literal["domain", "teacher"] = "domain"
+    teacher: TeacherConfig = TeacherConfig()
+    tasks: int = Field(default=96, ge=2)
+    workers: int = Field(default=2, ge=0)
+    grow: int = Field(default=0, ge=0, description="tasks a further generation; 0 keeps the bank as it is")
+    ahead: int = Field(default=1, ge=1, description="generations made in advance")
+    similar: float = Field(default=0.8, gt=0, le=2, description="similarity of near-copies; above 1 keeps all")
+    cheats: bool = Field(default=True, description="try the domain's known cheats before admission")
+
+
+class JudgeConfig(EndpointConfig):
     """A judge over an OpenAI-compatible endpoint, for rubric items whose verifier is `judge`.
 
     Without `endpoint` and `models` such items are null. The key is read from the environment variable `key_env`.
@@ -90,21 +128,12 @@ class JudgeConfig(Section):
     told the form of an answer: by a JSON schema, as a JSON object, or in the prompt alone.
     """
 
-    endpoint: str = ""
     models: tuple[str, ...] = ()
     key_env: str = "BAT_JUDGE_KEY"
     votes: int = Field(default=3, ge=1, le=15, description="calls an item, over the models in turn")
-    timeout_s: float = Field(default=60.0, gt=0)
     retries: int = Field(default=1, ge=0, le=5, description="further tries if the endpoint can't be reached")
-    concurrency: int = Field(default=8, ge=1, description="calls at once")
-    temperature: float = Field(default=0.3, ge=0)
-    answer_tokens: int = Field(default=400, ge=16)
     source_chars: int = Field(default=6000, ge=200, description="characters shown of one artifact or log")
-    structured: Literal["schema", "object", "prompt"] = "schema"
-    stream: bool = True
     cache: str = Field(default="", description="folder of votes; empty keeps them in memory")
-    price_in: float = Field(default=0.0, ge=0)
-    price_out: float = Field(default=0.0, ge=0)
 
 
 class VerifyConfig(Section):

@@ -9,7 +9,7 @@ from bat_core.bank.plan import make_tasks, requests
 from bat_core.config.schema import Config
 from bat_core.evolve.directory import RunDirectory
 from bat_core.evolve.preflight import open_preflight, overrides_of
-from bat_core.evolve.settings import lab_spec, proof_folder, seed_of
+from bat_core.evolve.settings import lab_spec, proof_folder, seed_of, teacher_of
 from bat_core.executors import LocalExecutor
 from bat_core.hooks.domain import Domain
 from bat_core.model.run import BankReport
@@ -21,9 +21,11 @@ Progress = Callable[[int, int], None]
 
 def synthesized(config: Config, domain: Domain, count: int, start: int = 0) -> list[Task]:
     """Return `count` tasks of the configured synthesizer, behind the first `start` of the same seed."""
-    synthesizer = load("synthesizers", config.bank.synthesizer)(domain)
+    settings = config.bank.model_copy(update={"teacher": teacher_of(config)})
+    synthesizer = load("synthesizers", config.bank.synthesizer).opened(domain, settings.model_dump(mode="json"))
     wanted = requests(domain.contract(), count, seed_of(config, "bank"), start)
     try:
+        synthesizer.expect(count)
         return make_tasks(synthesizer, wanted)
     finally:
         synthesizer.close()
@@ -55,6 +57,7 @@ def build(
                 config.bank.similar,
                 proof_folder(config),
             )
+            builder.teacher = teacher_of(config) if config.bank.expert == "teacher" else None
             builder.overrides = overrides_of(config)
             return builder.build(domain.contract(), tasks), builder.found
     finally:

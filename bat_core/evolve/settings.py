@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bat_core.config.schema import Config
+from bat_core.config.schema import Config, TeacherConfig
 from bat_core.evolve.base_policy import cache_folder
 from bat_core.evolve.directory import RunDirectory
 from bat_core.hooks.domain import Suite
@@ -58,6 +58,12 @@ def evaluator_settings(config: Config, run: RunDirectory, suite: Suite) -> JsonO
 def proof_folder(config: Config) -> Path | None:
     """Return where it is kept that no cheat pays, None if cheats are not to be tried."""
     return cache_folder() / "proofs" if config.bank.cheats else None
+
+
+def teacher_of(config: Config) -> TeacherConfig:
+    """Return the bank's teacher, whose exchanges are kept in the user's cache unless a folder is named."""
+    teacher = config.bank.teacher
+    return teacher if teacher.cache else teacher.model_copy(update={"cache": str(cache_folder() / "teacher")})
 
 
 def seed_of(config: Config, *what: object) -> int:

@@ -30,6 +30,8 @@ class Actor(ABC):
     """Solves a task, or tries to cheat, by script. Deterministic for a given history."""
 
     name: ClassVar[str] = "expert"
+    foresees: ClassVar[bool] = True
+    """Whether it marks symptoms itself; else they are recognised by what its calls print."""
 
     @abstractmethod
     def act(self, history: Sequence[Message]) -> Act | None:

@@ -87,6 +87,10 @@ class Domain(ABC):
         """Return the folder of a small base policy shipped with the domain, with the recipe that rebuilds it."""
         return None
 
+    def told(self, task: Task, proposal: Mapping[str, str]) -> Task:
+        """Return `task` as a teacher's proposal (`pattern`, `title`, `brief`) tells it: here in its public part."""
+        return task.model_copy(update={"public": {**task.public, **proposal}})
+
     def evaluator(self, suite: Suite, settings: Mapping[str, Any]) -> Evaluator:
         """Return the benchmark behind the firewall. Called in the evaluator process only."""
         raise ContractError(f"domain {self.title!r} has no {suite} suite", remedy="implement Domain.evaluator")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
-from bat_core.model.base import Value
+from bat_core.model.base import JsonObject, Value
 from bat_core.model.task import Stratum, Task
 
 
@@ -29,6 +30,15 @@ class SynthesisRequest(Value):
 
 class TaskSynthesizer(ABC):
     """Makes fictional tasks from a seed (or, in other drivers, from a teacher model)."""
+
+    @classmethod
+    def opened(cls, domain: Any, settings: JsonObject) -> TaskSynthesizer:
+        """Return the synthesizer for a domain; `settings` is the configuration's section `bank`."""
+        made: TaskSynthesizer = cls(domain)  # type: ignore[call-arg]
+        return made
+
+    def expect(self, tasks: int) -> None:  # noqa: B027 - most cost nothing
+        """Say what making so many tasks will cost, before anything is asked."""
 
     @abstractmethod
     def synthesize(self, request: SynthesisRequest) -> Iterator[Task]:

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bat_core.endpoint.client import LONGEST
 from bat_core.verify.toolbox.strict import Read, read_as
 
-LONGEST = 16 << 10
-"""Bytes of an answer; a longer one is invalid, whatever it says."""
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 

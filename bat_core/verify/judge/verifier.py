@@ -10,13 +10,13 @@ from pathlib import Path
 from loguru import logger
 
 from bat_core.config.schema import VerifyConfig
+from bat_core.endpoint.client import Client, Form
 from bat_core.hooks.verifier import RubricVerifier
 from bat_core.model.evidence import Evidence
 from bat_core.model.rubric import RubricItem
 from bat_core.model.verdict import ItemVerdict
-from bat_core.verify.judge.answer import Answer, parse
+from bat_core.verify.judge.answer import Answer, parse, schema
 from bat_core.verify.judge.cache import Cache, key_of
-from bat_core.verify.judge.client import Client
 from bat_core.verify.judge.cost import Spent
 from bat_core.verify.judge.prompt import Prompt, build
 from bat_core.verify.judge.quotes import best
@@ -79,11 +79,12 @@ class JudgeVerifier(RubricVerifier):
     async def _ask(self, model: str, prompt: Prompt, seed: int) -> tuple[Answer | None, str]:
         """Return an answer, asked for twice, or why there is none."""
         reason = ""
+        said = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         for attempt in range(2):
             client, turns = self._here()
             async with turns:
                 began = time.monotonic()
-                reply = await client.ask(model, prompt, seed + 1000 * attempt)
+                reply = await client.ask(model, said, seed + 1000 * attempt, Form("verdict", schema()))
                 self.spent.seconds += time.monotonic() - began
             self.spent.calls += 1
             self.spent.tokens_in += reply.tokens_in

@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from bat_core.config.schema import JudgeConfig
+from bat_core.config.schema import EndpointConfig
 from bat_core.errors import ConfigError, VerifierError
-from bat_core.verify.judge.answer import LONGEST, schema
-from bat_core.verify.judge.prompt import Prompt
+from bat_core.model.base import JsonObject
 
+LONGEST = 16 << 10
+"""Characters of an answer; a longer one is invalid, whatever it says."""
 MOST_BYTES = 2 << 20
 """Bytes of one response, whatever the server sends."""
 PAUSE_S = 0.25
+LONGEST_PAUSE_S = 20.0
+HOPELESS = (400, 401, 403, 404, 422)
+"""What a server answers that will not change its mind."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,15 @@ class Reply:
     reason: str = ""
     tokens_in: int = 0
     tokens_out: int = 0
+    status: int = 0
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of an answer: a name and a JSON schema."""
+
+    name: str
+    schema: JsonObject
 
 
 class TooMuch(Exception):
@@ -38,21 +51,22 @@ class Client:
     """Asks an endpoint. Belongs to one event loop.
 
     Args:
-        settings: Endpoint, limits and form of answers.
+        settings: Endpoint and limits.
+        where: The settings' place in the configuration.
 
     Raises:
         ConfigError: If the endpoint is no address.
         VerifierError: If the `openai` package is not installed.
     """
 
-    def __init__(self, settings: JudgeConfig) -> None:
+    def __init__(self, settings: EndpointConfig, where: str = "verify.judge") -> None:
         self._settings = settings
-        _check(settings.endpoint)
+        _check(settings.endpoint, where)
         try:
             import openai
         except ImportError as error:
             raise VerifierError(
-                f"the judge needs the package {error.name}", remedy="pip install 'bat-core[judge]'"
+                f"{where} needs the package {error.name}", remedy="pip install 'bat-core[judge]'"
             ) from error
         web = _web()
         transport = _capped(web)(limits=web.Limits(max_connections=settings.concurrency))
@@ -65,23 +79,23 @@ class Client:
             http_client=self._http,
         )
 
-    async def ask(self, model: str, prompt: Prompt, seed: int) -> Reply:
-        """Return the reply of `model`; asked again if it could not be reached."""
+    async def ask(self, model: str, messages: Sequence[Mapping[str, str]], seed: int, form: Form) -> Reply:
+        """Return the reply of `model`; asked again, later each time, if it could not be reached."""
         reply = Reply(None, "not asked")
         for attempt in range(self._settings.retries + 1):
             if attempt:
-                await asyncio.sleep(PAUSE_S * attempt)
-            reply = await self._once(model, prompt, seed)
-            if reply.text is not None:
+                await asyncio.sleep(min(PAUSE_S * 2 ** (attempt - 1), LONGEST_PAUSE_S))
+            reply = await self._once(model, messages, seed, form)
+            if reply.text is not None or reply.status in HOPELESS:
                 break
         return reply
 
-    async def _once(self, model: str, prompt: Prompt, seed: int) -> Reply:
+    async def _once(self, model: str, messages: Sequence[Mapping[str, str]], seed: int, form: Form) -> Reply:
         import openai
 
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                return await self._call(model, prompt, seed)
+                return await self._call(model, messages, seed, form)
         except TimeoutError:
             return Reply(None, f"no answer within {self._settings.timeout_s:g} s")
         except TooMuch as error:
@@ -89,7 +103,7 @@ class Client:
         except openai.APITimeoutError:
             return Reply(None, f"no answer within {self._settings.timeout_s:g} s")
         except openai.APIStatusError as error:
-            return Reply(None, f"HTTP {error.status_code}: {_line(error)}")
+            return Reply(None, f"HTTP {error.status_code}: {_line(error)}", status=error.status_code)
         except openai.APIConnectionError as error:
             if isinstance(error.__cause__, TooMuch):
                 return Reply("", str(error.__cause__))
@@ -97,18 +111,17 @@ class Client:
         except Exception as error:  # noqa: BLE001  # boundary: a hostile server may make a foreign client raise anything
             return Reply("", f"answered nonsense: {type(error).__name__}: {_line(error)}")
 
-    async def _call(self, model: str, prompt: Prompt, seed: int) -> Reply:
+    async def _call(self, model: str, messages: Sequence[Mapping[str, str]], seed: int, form: Form) -> Reply:
         settings = self._settings
-        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         wanted: dict[str, Any] = {"stream_options": {"include_usage": True}} if settings.stream else {}
         if settings.structured == "schema":
-            form = {"name": "verdict", "strict": True, "schema": schema()}
-            wanted["response_format"] = {"type": "json_schema", "json_schema": form}
+            told = {"name": form.name, "strict": True, "schema": form.schema}
+            wanted["response_format"] = {"type": "json_schema", "json_schema": told}
         elif settings.structured == "object":
             wanted["response_format"] = {"type": "json_object"}
         response: Any = await self._openai.chat.completions.create(
             model=model,
-            messages=messages,
+            messages=list(messages),
             temperature=settings.temperature,
             max_tokens=settings.answer_tokens,
             seed=seed,
@@ -142,16 +155,14 @@ def _reply(text: str, usage: Any) -> Reply:
     return Reply(text, "", fine[0], fine[1])
 
 
-def _check(endpoint: str) -> None:
+def _check(endpoint: str, where: str) -> None:
     try:
         parts = urlsplit(endpoint)
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         fine = False
     if not fine:
-        raise ConfigError(
-            f"verify.judge.endpoint={endpoint!r} is no address", remedy="for example http://127.0.0.1:8000/v1"
-        )
+        raise ConfigError(f"{where}.endpoint={endpoint!r} is no address", remedy="for example http://127.0.0.1:8000/v1")
 
 
 def _web() -> Any:

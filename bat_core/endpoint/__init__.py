@@ -1,0 +1,1 @@
+"""Models behind OpenAI-compatible endpoints: one client for judges and teachers."""
