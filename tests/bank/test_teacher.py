@@ -191,7 +191,7 @@ def test_a_teacher_that_never_keeps_to_the_form_is_one_line(endpoint: Endpoint, 
 
 
 def test_the_budget_ends_the_asking_before_it_is_exceeded(endpoint: Endpoint, settings: TeacherConfig) -> None:
-    for update, calls in (({"tokens": 1100}, 2), ({"money": 0.0084}, 1), ({"tokens": 900}, 0), ({}, 3)):
+    for update, calls in (({"tokens": 1100}, 2), ({"money": 0.0084}, 1), ({"tokens": 899}, 0), ({}, 3)):
         endpoint.bodies.clear()
         cache = f"{settings.cache}-{update}"
         exchange = Exchange(settings.model_copy(update={**update, "cache": cache}))
