@@ -8,7 +8,6 @@ sandbox. Prints the slope between the sizes: 1 is linear, above 1 is worse.
 """
 
 import argparse
-import asyncio
 import json
 import math
 import multiprocessing
@@ -101,10 +100,11 @@ def main() -> None:
 
 def show(row: dict) -> None:
     """Print one size."""
+    rate = row["states"] / row["seconds"]
     told = "not tried" if row["lost"] is None else f"{row['lost']} not the same"
     print(
-        f"{row['tasks']} tasks: {row['states']} states in {row['seconds']:.1f} s, {row['states'] / row['seconds']:.1f} a"
-        f" second ({row['cpu']:.1f} CPU s), {row['memory']:.0f} MB; {row['distinct']:.1%} of prompts distinct,"
+        f"{row['tasks']} tasks: {row['states']} states in {row['seconds']:.1f} s, {rate:.1f} a second"
+        f" ({row['cpu']:.1f} CPU s), {row['memory']:.0f} MB; {row['distinct']:.1%} of prompts distinct,"
         f" {row['duplicates']} near-copies, {row['rejected']} rejected, {row['empty']} empty cells; replay: {told}",
         flush=True,
     )
