@@ -38,6 +38,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"{len(skipped)} DOCKER TESTS DID NOT RUN: there is no engine; {said}", red=True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what tests make out of the user's cache."""
+    os.environ.setdefault("BAT_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def distribute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], Path]:
     """Make a distribution bat-MODULE with one module and its entry points; child processes can import it too."""

@@ -306,6 +306,61 @@ def test_tasks_can_be_written_and_given_back(tmp_path: Path) -> None:
     assert len(read_tasks(file)) == 5
 
 
+def test_cheats_are_tried_once_a_version(
+    small_config: Config, preflight: Preflight, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    class Asked(Counting):
+        def map(self, name: str, items: Iterable[Any]) -> Iterator[Any]:
+            orders = list(items)
+            tried.append([order.cheats for order in orders])
+            yield from super().map(name, orders)
+
+    tried: list[list[bool]] = []
+    reports = []
+    for name in ("one", "two"):
+        with RunDirectory(tmp_path / name) as run:
+            lab = lab_spec(small_config, run)
+            builder = Builder(run.bank, lab, Asked(), preflight, proofs=tmp_path / "proofs")
+            reports.append(builder.build(DOMAIN.contract(), small_tasks[:1]))
+    assert tried == [[True], [False]] and reports[0] == reports[1] and reports[0].states == 6
+
+
+def test_a_paying_cheat_costs_its_family(
+    small_config: Config, preflight: Preflight, small_tasks: list[Task], tmp_path: Path
+) -> None:
+    class Corrupt(LocalExecutor):
+        def map(self, name: str, items: Iterable[Any]) -> Iterator[Any]:
+            for order in items:
+                (made,) = super().map(name, [Order(order.lab, order.task)])
+                if order.task.faults == small_tasks[1].faults:
+                    assert order.cheats
+                    why = Refused(reason="the cheat pays", cell="E2E/segmentation/recovery")
+                    made = made.model_copy(update={"admitted": (), "refused": (why,), "paying": "the cheat pays"})
+                yield made
+
+    twin = small_tasks[1].model_copy(update={"id": "twin", "seed": 77})
+    with RunDirectory(tmp_path / "run") as run:
+        builder = Builder(run.bank, lab_spec(small_config, run), Corrupt(0), preflight, proofs=tmp_path / "proofs")
+        builder.executor = _Later(Corrupt(0), twin)
+        report = builder.build(DOMAIN.contract(), [small_tasks[0], small_tasks[1], twin])
+    assert {state.task.id for state in read(tmp_path / "run" / "bank").states} == {small_tasks[0].id}
+    assert report.rejections == {"admission": 7}
+    assert report.missing["E2E/segmentation/recovery"] == "asked for, but nothing was admitted: the cheat pays"
+
+
+class _Later(LocalExecutor):
+    """Tries no cheat on a twin: another task carries its family."""
+
+    def __init__(self, inner: Executor, twin: Task) -> None:
+        super().__init__(0)
+        self.inner, self.twin = inner, twin
+
+    def map(self, name: str, items: Iterable[Any]) -> Iterator[Any]:
+        for order in items:
+            maker = self.inner if order.task != self.twin else super()
+            yield from maker.map(name, [order])
+
+
 def test_an_override_admits_a_sample_and_stands_in_the_report(
     small_config: Config, small_tasks: list[Task], preflight: Preflight, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from bat_core.model.training import PolicyRef
 
 BAT = [sys.executable, "-c", "from bat_core.cli.main import main; main()"]
 SMALL: dict[str, dict[str, int | str]] = {
-    "bank": {"tasks": 4, "workers": 1},
+    "bank": {"tasks": 4, "workers": 1, "cheats": "false"},
     "sandbox": {"provider": "bubblewrap"},
     "loop": {"rounds": 1},
     "coldstart": {"steps": 1, "batch": 4, "micro_batch": 4, "slices": 8},
