@@ -9,7 +9,7 @@ from typing import Any
 
 from bat_core.bank.balance import asked_for, cells
 from bat_core.bank.blobs import unsound
-from bat_core.bank.counts import added, cell_of, counted
+from bat_core.bank.counts import added, cell_of, counted, distinct
 from bat_core.bank.place import Place
 from bat_core.bank.store import Manifest, generations, manifest_of, part_of
 from bat_core.bank.tables import COLUMNS, Prompt, Rejection, decode, slice_row, state_row
@@ -143,10 +143,9 @@ def _states(bank: str, whole: _Read, key: bytes | None) -> Iterator[Finding]:
 
 
 def _copies(report: BankReport, whole: _Read) -> Iterator[Finding]:
-    if whole.prompts:
-        distinct = len({one.prompt for one in whole.prompts}) / len(whole.prompts)
-        if distinct < LEAST_DISTINCT:
-            yield Finding("copies", "prompts", f"{distinct:.1%} are distinct, at least {LEAST_DISTINCT:.0%} expected")
+    share = distinct(whole.prompts)
+    if share is not None and share < LEAST_DISTINCT:
+        yield Finding("copies", "prompts", f"{share:.1%} are distinct, at least {LEAST_DISTINCT:.0%} expected")
     named = {state.task.id for state in whole.states} - {one.task for one in whole.prompts}
     if named and report.states:
         yield Finding("copies", "prompts", f"{len(named)} tasks have no prompt there, such as {min(named)}")

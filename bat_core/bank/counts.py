@@ -41,8 +41,14 @@ def counted(
         rejections=dict(sorted(rules.items())),
         overrides=overrides,
         duplicates=rules[DUPLICATE],
-        distinct=len({one.prompt for one in prompts}) / len(prompts) if prompts else None,
+        distinct=distinct(prompts),
     )
+
+
+def distinct(prompts: Sequence[Prompt]) -> float | None:
+    """Return the share of different prompts among those that say enough to be compared, None if there are none."""
+    told = [one.prompt for one in prompts if one.sketch]
+    return len(set(told)) / len(told) if told else None
 
 
 def added(before: BankReport | None, part: BankReport) -> BankReport:

@@ -14,6 +14,8 @@ from bat_core.model.task import Task
 
 WORDS = 3
 """Words a shingle."""
+LEAST_WORDS = 24
+"""A domain that says less than this of a task tells its tasks apart by other things than words: they are no copies."""
 PERMUTATIONS = 64
 SCHEME = "affine32"
 FOUND_RATHER = (0.1, 0.9)
@@ -46,6 +48,8 @@ def normalised(text: str) -> list[str]:
 def prompt_of(task: str, text: str) -> Prompt:
     """Return the digests of a task's prompt."""
     words = normalised(text)
+    if len(words) < LEAST_WORDS:
+        return Prompt(task, digest_of(words), "")
     shingles = {" ".join(words[i : i + WORDS]).encode() for i in range(max(1, len(words) - WORDS + 1))}
     return Prompt(task, digest_of(words), _sketch(shingles))
 
@@ -62,6 +66,7 @@ class Pool:
         from datasketch import MinHashLSH
 
         self._similar = similar
+        self._ids: set[str] = set()
         self._exact: dict[str, str] = {}
         self._sketches: dict[str, Any] = {}
         self._index = MinHashLSH(threshold=min(similar, 0.9), num_perm=PERMUTATIONS, weights=FOUND_RATHER)
@@ -71,7 +76,8 @@ class Pool:
     def add(self, prompt: Prompt) -> None:
         """Take a prompt in."""
         key = prompt.task
-        if key in self._sketches:
+        self._ids.add(key)
+        if not prompt.sketch or key in self._sketches:
             return
         self._exact.setdefault(prompt.prompt, key)
         self._sketches[key] = _loaded(prompt.sketch)
@@ -79,9 +85,9 @@ class Pool:
 
     def copy_of(self, prompt: Prompt) -> str:
         """Return what `prompt` is a near-copy of, with the similarity; empty if of nothing."""
-        if prompt.task in self._sketches:
+        if prompt.task in self._ids:
             return f"the id of {prompt.task} again"
-        if self._similar > 1:
+        if self._similar > 1 or not prompt.sketch:
             return ""
         if prompt.prompt in self._exact:
             return f"the same words as {self._exact[prompt.prompt]}"

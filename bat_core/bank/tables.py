@@ -39,7 +39,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a task looks like to a policy, as digests: of the whole text after normalisation, and a sketch of it."""
+    """What a task looks like to a policy: the digest of its normalised text, and a sketch unless it says too little."""
 
     task: str
     prompt: str

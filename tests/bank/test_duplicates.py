@@ -26,6 +26,10 @@ def jaccard(one: list[str], other: list[str]) -> float:
 
 def test_case_width_hashes_and_punctuation_make_no_other_prompt() -> None:
     plain = prompt_of("a", "Mark the Velum, at 2.5 mm. sha 0697d8d4adfc4121")
+    assert plain.sketch == "" and prompt_of("a", "word " * 24).sketch, "too little said to be anybody's copy"
+    assert list(Pool(0.8).fresh([plain, prompt_of("b", "Mark the Velum, at 2.5 mm."), plain])) == [
+        "", "", "the id of a again",
+    ]  # fmt: skip
     assert normalised("Mark the Velum, at 2.5 mm.") == ["mark", "the", "velum", "at", "2.5", "mm"]
     assert prompt_of("b", "mark  the velum at \uff12.\uff15 mm! SHA: ffffffffffffffff").prompt == plain.prompt
     assert prompt_of("b", "mark the velum at 3.5 mm. sha 0697d8d4adfc4121").prompt != plain.prompt

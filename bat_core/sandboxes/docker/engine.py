@@ -18,7 +18,7 @@ REMEDY = "start a Docker engine (or set DOCKER_HOST to its socket) and pip insta
 
 
 class Engine:
-    """A connection to one engine, made at the first call. Podman's socket serves as well."""
+    """A connection to one engine, made at the first call."""
 
     def __init__(self) -> None:
         self._client: Any = None

@@ -10,24 +10,23 @@ from bat_core.hooks.actor import Act
 from bat_core.model.message import Message, ToolCall
 from bat_medimaging.recipe import DAMAGE, SCALES, Recipe, flipped
 
-EASY, HARD = 0.25, 0.5
-
 CHANCE = {
-    "card": EASY,
-    "plan": HARD,
-    "verify": EASY,
-    "use": HARD,
-    "header": EASY,
-    "load": EASY,
-    "run": EASY,
-    "look": EASY,
-    "fix": HARD,
-    "batch": HARD,
-    "skip": HARD,
-    "repair": EASY,
-    "validate": EASY,
-    "submit": HARD,
+    "card": 0.15,
+    "plan": 0.4,
+    "verify": 0.4,
+    "use": 0.4,
+    "header": 0.4,
+    "load": 0.15,
+    "run": 0.1,
+    "look": 0.4,
+    "fix": 0.4,
+    "batch": 0.7,
+    "skip": 0.4,
+    "repair": 0.2,
+    "validate": 0.4,
+    "submit": 0.6,
 }
+"""How often a step goes wrong. Bad habits are more frequent than confusions: they are what practice can cure."""
 FORGOTTEN = ("verify", "header", "look", "validate")
 """Steps that a careless worker leaves out, rather than doing them wrong."""
 
@@ -82,23 +81,17 @@ class Slips:
         return code.replace(repr(self.recipe.cases[0]), repr(self.recipe.model))
 
     def _plan(self, code: str, rng: Random) -> str:
-        """Return a plan with the README's value, another model, or a wrong conflict."""
-        wrong = [self._other_model(code, rng), *(self._value(code, key, rng) for key in ("axes", "spacing"))]
-        wrong += [self._value(code, key, rng) for key in ("channels", "scale")]
-        other = sorted(
-            {"none", "model", *self.recipe.readme}
-            - self.recipe.conflicts
-            - ({"none"} if not self.recipe.conflicts else set())
-        )
-        wrong.append(re.sub(r"conflict='[^']*'", f"conflict={rng.choice(other)!r}", code))
-        return rng.choice([one for one in wrong if one != code])
+        """Return a plan that trusts the README, or one that names a conflict where there is none."""
+        if not self.recipe.conflicts:
+            return code.replace("conflict='none'", f"conflict={rng.choice(sorted(self.recipe.readme))!r}")
+        code = code.replace(repr(self.recipe.model), repr(self.recipe.readme["model"]))
+        for key in ("axes", "spacing", "channels", "scale"):
+            code = self._value(code, key)
+        return re.sub(r"conflict='[^']*'", "conflict='none'", code)
 
-    def _value(self, code: str, key: str, rng: Random) -> str:
-        card = self.recipe.card
-        if key not in card:
-            return code
-        said = self.recipe.readme.get(key, card[key])
-        return code.replace(f"{key}={card[key]!r}", f"{key}={self._wrong(key, said, rng)!r}")
+    def _value(self, code: str, key: str) -> str:
+        card, readme = self.recipe.card, self.recipe.readme
+        return code.replace(f"{key}={card[key]!r}", f"{key}={readme[key]!r}") if key in card else code
 
     def _wrong(self, key: str, said: object, rng: Random) -> object:
         """Return what the README says if that is wrong, else another likely value."""
@@ -126,10 +119,9 @@ class Slips:
         return f"phx.fix({key}={wrong!r})"
 
     def _batch(self, code: str, rng: Random) -> str:
-        """Return a run of the pilot alone, or of a name that is no case."""
+        """Return a run of the pilot alone."""
         # With unreadable cases about, the pilot alone could already be all that there is to make.
-        some = self.recipe.model if self.recipe.corrupt else rng.choice((self.recipe.cases[0], self.recipe.model))
-        return f"phx.batch({some!r})"
+        return f"phx.batch({(self.recipe.model if self.recipe.corrupt else self.recipe.cases[0])!r})"
 
     def _skip(self, code: str, rng: Random) -> str:
         right = code.split("'")[3]
