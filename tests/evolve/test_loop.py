@@ -354,3 +354,51 @@ def test_a_kill_in_every_phase_changes_nothing_but_time(finished: Path, tiny_bas
     assert done.returncode == 0, done.stderr
     assert outcome(run) == outcome(finished)
     assert [path for path in run.rglob("*") if path.name.endswith((".partial", ".scratch"))] == []
+
+
+KILLER = """
+import os, signal, sys, threading
+
+within, last = sys.argv.pop().split("/")
+
+def running():
+    for frame in list(sys._current_frames().values()):
+        while frame is not None:
+            yield frame.f_code.co_qualname
+            frame = frame.f_back
+
+def watch(frame, event, argument):
+    if event == "call" and frame.f_code.co_qualname == last and within in running():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+threading.setprofile(watch)
+sys.setprofile(watch)
+from bat_core.cli.main import main
+main()
+"""
+"""Runs the command and kills it from within, when the function named last is called inside the one named first."""
+
+
+def killed_inside(base: PolicyRef, run: Path, within: str, function: str) -> None:
+    words = [sys.executable, "-c", KILLER, *command(base, run)[len(BAT) :], f"{within}/{function}"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(run.parent), timeout=PATIENCE)
+    assert done.returncode == -signal.SIGKILL, (function, done.stderr)
+
+
+@pytest.mark.slow
+def test_kills_inside_a_step_and_a_rollout_change_nothing_but_time(
+    finished: Path, tiny_base: PolicyRef, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    with sqlite3.connect(run / "journal.sqlite") as db:
+        db.execute("DELETE FROM entries WHERE key != 'bank'")
+    shutil.rmtree(run / "rounds")
+    for function in ("Tensor.backward", "Adam.step"):
+        killed_inside(tiny_base, run, "run_sft", function)
+        assert list(journal(run)) == ["bank"]
+    for function in ("AgentSandbox.restore", "_Batch.turn", "Tensor.backward", "Adam.step"):
+        killed_inside(tiny_base, run, "run_grpo", function)
+        assert list(journal(run)) == ["bank", "coldstart", "evaluate:coldstart", "mixture:1"]
+    done = evolve(tiny_base, run)
+    assert done.returncode == 0, done.stderr
+    assert outcome(run) == outcome(finished)

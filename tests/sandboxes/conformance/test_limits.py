@@ -14,16 +14,16 @@ from bat_core.hooks.sandbox import Sandbox
 from bat_core.model.sandbox import Guarantee
 
 Inside = Callable[..., Any]
-ALIVE = ["sh", "-c", "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done 2>/dev/null | grep -o 'sleep 4[0-9]'"]
+ALIVE = ["sh", "-c", "for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done 2>/dev/null | grep -o 'sleep 47[0-9]'"]
 
 
 @pytest.mark.parametrize(
     "script",
     [
-        "sleep 41",
-        "setsid sleep 42 & sleep 43",
-        "trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM; sleep 44' & while :; do :; done",
-        "(setsid setsid sleep 45 &) ; exec sleep 46",
+        "sleep 471",
+        "setsid sleep 472 & sleep 473",
+        "trap '' TERM INT HUP; setsid sh -c 'trap \"\" TERM; sleep 474' & while :; do :; done",
+        "(setsid setsid sleep 475 &) ; exec sleep 476",
     ],
 )
 def test_a_timeout_kills_everything(inside: Inside, script: str) -> None:
@@ -40,7 +40,7 @@ def test_a_timeout_kills_everything(inside: Inside, script: str) -> None:
 def test_a_background_process_ends_with_its_command(inside: Inside) -> None:
     async def body(box: Sandbox) -> None:
         began = time.monotonic()
-        result = await box.exec(["sh", "-c", "setsid sleep 47 & (sleep 48 &); echo done"])
+        result = await box.exec(["sh", "-c", "setsid sleep 477 & (sleep 478 &); echo done"])
         assert (result.status, result.rc, result.stdout) == ("exited", 0, b"done\n")
         assert time.monotonic() - began < 4, "it held our pipe, and that didn't keep us"
         assert (await box.exec(ALIVE)).stdout == b""
@@ -156,7 +156,7 @@ def test_files_and_handles_are_limited(isolated: Inside) -> None:
 
 def test_a_limit_is_not_our_failure(inside: Any) -> None:
     async def body(box: Sandbox) -> None:
-        await box.exec(["sh", "-c", "sleep 49"], timeout=0.1)
+        await box.exec(["sh", "-c", "sleep 479"], timeout=0.1)
         ref = await box.snapshot()
         assert ref == inside.store.put_files({})
 
