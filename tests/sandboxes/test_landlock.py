@@ -92,7 +92,7 @@ def test_only_folders_of_dead_owners_are_reaped(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     ours = this_process()
     names = {
-        one: tmp_path / f"bat-landlock-{str(owner).replace('/', '+')}_x{one}"
+        one: tmp_path / f"bat-landlock-{str(owner).replace('/', '+')}~x_{one}"
         for one, owner in {"dead": ours._replace(start="1"), "alive": ours, "far": ours._replace(host="far")}.items()
     }
     for folder in names.values():

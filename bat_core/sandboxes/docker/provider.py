@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bat_core.errors import CapabilityError, SandboxUnavailable
-from bat_core.model.sandbox import DEFAULT_GUARANTEES, Capabilities, Guarantee, SandboxSpec
+from bat_core.model.sandbox import DEFAULT_GUARANTEES, Guarantee, SandboxSpec
 from bat_core.sandboxes.bundle import agent_program
-from bat_core.sandboxes.canary import examine
 from bat_core.sandboxes.docker.archive import write_archive
 from bat_core.sandboxes.docker.container import OWNER, Birth, remove, with_api
 from bat_core.sandboxes.docker.engine import REMEDY, Engine, failures
@@ -22,13 +21,14 @@ from bat_core.sandboxes.docker.options import USER, container_options
 from bat_core.sandboxes.environment import environment
 from bat_core.sandboxes.hostpython import VENV, host_python
 from bat_core.sandboxes.owner import parse
-from bat_core.sandboxes.provider import AgentProvider, Launch
+from bat_core.sandboxes.probed import ProbedProvider
+from bat_core.sandboxes.provider import Launch
 
 REPOSITORY = "bat-sandbox"
 _AGENT = ["-s", "-S", "-B", "-X", "utf8", "-c"]
 
 
-class DockerProvider(AgentProvider):
+class DockerProvider(ProbedProvider):
     """Containers without network, capabilities or a writable root, and with hard limits.
 
     Args:
@@ -37,6 +37,7 @@ class DockerProvider(AgentProvider):
     """
 
     name: ClassVar[str] = "docker"
+    remedy: ClassVar[str] = REMEDY
     runtimes: ClassVar[bool] = True
     limits_cpus: ClassVar[bool] = True
 
@@ -44,23 +45,14 @@ class DockerProvider(AgentProvider):
         super().__init__(store)
         self.runtime = runtime or None
         self.engine = Engine()
-        self._found: Capabilities | None = None
         self._images: dict[tuple[Any, ...], Future[str]] = {}
         self._systems: dict[tuple[str, ...], Layer] = {}
 
     @property
-    def guarantees(self) -> frozenset[Guarantee]:
-        """What a sandbox promises here; once probed, only what the canary found to hold."""
-        if self._found is not None:
-            return self._found.guarantees
+    def promised(self) -> frozenset[Guarantee]:
+        """What every engine's limits hold, and a kernel of its own where a runtime was asked for."""
         hard = DEFAULT_GUARANTEES | {Guarantee.MEM_TOTAL, Guarantee.INODES}
         return hard | {Guarantee.KERNEL} if self.runtime else hard  # whether it has one is for the canary to find
-
-    async def probe(self) -> Capabilities:
-        """Run a real container and try what it must not allow; the answer is remembered."""
-        if self._found is None:
-            self._found = await examine(self, REMEDY)
-        return self._found
 
     async def launch(self, spec: SandboxSpec) -> Launch:
         """Start a container around an agent."""
