@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import textwrap
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,3 +139,57 @@ def small_run(
         builder.build(load_domain("medimaging").contract(), small_tasks)
     yield path
     close_labs()
+
+
+# -- a model server -------------------------------------------------------------------------------------------
+
+SHIPPED = Path(__file__).parents[1] / "domains" / "medimaging" / "src" / "bat_medimaging" / "base"
+SERVE = "from transformers.cli.transformers import main; main()"
+VLLM = os.environ.get("BAT_VLLM")
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """A small random model behind a real server, `BAT_VLLM` or `transformers serve`: endpoint and model name."""
+    from transformers import AutoTokenizer
+
+    from bat_core.config.schema import PolicyConfig
+    from bat_core.training.tiny import tiny_model
+
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
+    shape = PolicyConfig(hidden=64, layers=2, heads=2, vocabulary=1024, context=8192)
+    tiny_model(tokenizer, shape, seed=1).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1"}
+    if VLLM:
+        environment.pop("PYTHONPATH", None)
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(_server(folder, port), stdout=log, stderr=subprocess.STDOUT, env=environment)
+        try:
+            until = time.monotonic() + 300
+            while not _answers(port):
+                assert server.poll() is None and time.monotonic() < until, (folder / "server.log").read_text()[-3000:]
+                time.sleep(0.5)
+            yield f"http://127.0.0.1:{port}/v1", str(folder)
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def _server(model: Path, port: int) -> list[str]:
+    if VLLM:
+        more = ["--dtype", "bfloat16", "--max-model-len", "8192", "--enforce-eager", "--host", "127.0.0.1"]
+        return [VLLM, "serve", str(model), *more, "--port", str(port)]
+    return [sys.executable, "-c", SERVE, "serve", str(model), "--device", "cpu", "--port", str(port)]
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as reply:
+            return bool(reply.status == 200)
+    except OSError:
+        return False

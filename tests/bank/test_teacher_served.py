@@ -5,14 +5,7 @@ Set BAT_VLLM to a `vllm` program to use it; otherwise `transformers serve` runs 
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,62 +14,12 @@ from bat_core.bank.plan import make_tasks, requests
 from bat_core.bank.teacher.exchange import Exchange
 from bat_core.bank.teacher.forms import Move, Patterns
 from bat_core.bank.teacher.synthesizer import TeacherSynthesizer
-from bat_core.config.schema import PolicyConfig, TeacherConfig
+from bat_core.config.schema import TeacherConfig
 from bat_core.errors import SynthesisError
 from bat_core.registry import load_domain
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
-BASE = Path(__file__).parents[2] / "domains" / "medimaging" / "src" / "bat_medimaging" / "base"
-SERVE = "from transformers.cli.transformers import main; main()"
 VLLM = os.environ.get("BAT_VLLM")
-
-
-def command(model: Path, port: int) -> list[str]:
-    if VLLM:
-        more = ["--dtype", "bfloat16", "--max-model-len", "8192", "--enforce-eager", "--host", "127.0.0.1"]
-        return [VLLM, "serve", str(model), *more, "--port", str(port)]
-    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "uvicorn", "openai")):
-        pytest.skip("no BAT_VLLM, and `transformers serve` needs fastapi, uvicorn and openai")
-    return [sys.executable, "-c", SERVE, "serve", str(model), "--device", "cpu", "--port", str(port)]
-
-
-def answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as reply:
-            return bool(reply.status == 200)
-    except OSError:
-        return False
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """A small model behind a real server: endpoint and model name."""
-    from transformers import AutoTokenizer
-
-    from bat_core.training.tiny import tiny_model
-
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer = AutoTokenizer.from_pretrained(BASE)
-    shape = PolicyConfig(hidden=64, layers=2, heads=2, vocabulary=1024, context=8192)
-    tiny_model(tokenizer, shape, seed=1).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "1"}
-    if VLLM:
-        environment.pop("PYTHONPATH", None)
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(command(folder, port), stdout=log, stderr=subprocess.STDOUT, env=environment)
-        try:
-            until = time.monotonic() + 300
-            while not answers(port):
-                assert server.poll() is None and time.monotonic() < until, (folder / "server.log").read_text()[-3000:]
-                time.sleep(0.5)
-            yield f"http://127.0.0.1:{port}/v1", str(folder)
-        finally:
-            server.terminate()
-            server.wait(30)
 
 
 def settings(served: tuple[str, str], cache: Path, **more: object) -> TeacherConfig:

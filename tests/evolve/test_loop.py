@@ -1,15 +1,11 @@
-"""`bat evolve` as a whole, small: real bank, sandboxes, training, evaluator processes - and kills in between."""
+"""`bat evolve` as a whole, small: real bank, sandboxes, training, evaluator processes."""
 
 from __future__ import annotations
 
 import json
-import os
 import runpy
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,65 +15,7 @@ import pytest
 
 from bat_core.model.training import PolicyRef
 
-BAT = [sys.executable, "-c", "from bat_core.cli.main import main; main()"]
-SMALL: dict[str, dict[str, int | str]] = {
-    "bank": {"tasks": 4, "workers": 1, "cheats": "false"},
-    "sandbox": {"provider": "bubblewrap"},
-    "loop": {"rounds": 1},
-    "coldstart": {"steps": 1, "batch": 4, "micro_batch": 4, "slices": 8},
-    "train": {"steps": 1, "rollouts": 2, "groups": 4, "micro_batch": 8, "probe": 2},
-    "evaluate": {"tasks": 2, "blind_tasks": 2, "resamples": 100},
-    "rollout": {"turns": 3, "stage_turns": 2, "turn_tokens": 24, "live": 4},
-}
-WORDS = [f"{section}.{key}={value}" for section, values in SMALL.items() for key, value in values.items()]
 SCORES = {"overall", "agentic", "task", "stages", "tracks", "n"}
-PATIENCE = 240
-
-
-def command(base: PolicyRef, run: Path, *more: str) -> list[str]:
-    return [*BAT, "evolve", *WORDS, "seed=5", f"policy.base={base.path}", *more, "--run", str(run), "--json"]
-
-
-def environment(tmp: Path) -> dict[str, str]:
-    return os.environ | {"OMP_NUM_THREADS": "1", "BAT_CACHE": str(tmp / "cache"), "HF_HUB_OFFLINE": "1"}
-
-
-def evolve(base: PolicyRef, run: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words = command(base, run, *more)
-    return subprocess.run(words, capture_output=True, text=True, env=environment(run.parent), timeout=PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def finished(tiny_base: PolicyRef, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that nobody disturbed."""
-    run = tmp_path_factory.mktemp("whole") / "run"
-    done = evolve(tiny_base, run)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == json.loads((run / "summary.json").read_text())
-    return run
-
-
-def journal(run: Path) -> dict[str, Any]:
-    """Return the entries so far; also while somebody writes."""
-    if not (run / "journal.sqlite").exists():
-        return {}
-    try:
-        with sqlite3.connect(f"file:{run / 'journal.sqlite'}?mode=ro", uri=True, timeout=5) as db:
-            rows = db.execute("SELECT key, payload FROM entries ORDER BY id").fetchall()
-    except sqlite3.OperationalError:
-        return {}
-    return {key: json.loads(payload) for key, payload in rows}
-
-
-def outcome(run: Path) -> Any:
-    """Return what a run decided and made, without the folders that it lies in."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(inner) for key, inner in value.items() if key != "path"}
-        return [plain(inner) for inner in value] if isinstance(value, list) else value
-
-    return plain(journal(run))
 
 
 def test_the_summary_says_what_came_out(finished: Path) -> None:
@@ -101,8 +39,8 @@ def test_the_summary_says_what_came_out(finished: Path) -> None:
     assert summary["stop_reason"] and summary["dropped_observers"] == []
 
 
-def test_a_run_leaves_what_its_readers_look_for(finished: Path) -> None:
-    assert list(journal(finished)) == [
+def test_a_run_leaves_what_its_readers_look_for(small: Any, finished: Path) -> None:
+    assert list(small.journal(finished)) == [
         "bank",
         "coldstart",
         "evaluate:coldstart",
@@ -133,7 +71,9 @@ def test_nothing_held_out_lies_on_the_trainer_s_side(finished: Path) -> None:
     assert all(secret in cells for secret in secrets), "the evaluator itself knows them"
 
 
-def test_the_same_command_again_is_quick_and_does_nothing_again(finished: Path, tiny_base: PolicyRef) -> None:
+def test_the_same_command_again_is_quick_and_does_nothing_again(
+    small: Any, finished: Path, tiny_base: PolicyRef
+) -> None:
     def traces() -> dict[Path, int]:
         return {
             path: path.stat().st_mtime_ns
@@ -141,19 +81,19 @@ def test_the_same_command_again_is_quick_and_does_nothing_again(finished: Path, 
             if path.is_file() and path.suffix in (".sqlite", ".safetensors", ".parquet", ".tar", ".jsonl", ".log")
         }
 
-    before, entries = traces(), journal(finished)
+    before, entries = traces(), small.journal(finished)
     summary = (finished / "summary.json").read_text()
     began = time.monotonic()
-    done = evolve(tiny_base, finished)
+    done = small.evolve(tiny_base, finished)
     assert done.returncode == 0, done.stderr
     assert time.monotonic() - began < 30
-    assert traces() == before and journal(finished) == entries
+    assert traces() == before and small.journal(finished) == entries
     assert (finished / "summary.json").read_text() == summary and json.loads(done.stdout) == json.loads(summary)
 
 
-def test_another_configuration_is_refused_in_the_same_place(finished: Path, tiny_base: PolicyRef) -> None:
+def test_another_configuration_is_refused_in_the_same_place(small: Any, finished: Path, tiny_base: PolicyRef) -> None:
     kept = {path: path.read_bytes() for path in finished.iterdir() if path.is_file() and path.name != "lock"}
-    done = evolve(tiny_base, finished, "seed=6")
+    done = small.evolve(tiny_base, finished, "seed=6")
     assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1
     with sqlite3.connect(finished / "journal.sqlite") as db:
         (digest,) = db.execute("SELECT value FROM meta WHERE key='configuration'").fetchone()
@@ -176,9 +116,10 @@ def rewrite(run: Path, key: str, change: Callable[[dict[str, Any]], object]) -> 
         change(value)
         (run / "summary.json").write_text(json.dumps(value))
         return
-    value = journal(run)[key]
-    change(value)
     with sqlite3.connect(run / "journal.sqlite") as db:
+        (payload,) = db.execute("SELECT payload FROM entries WHERE key=?", (key,)).fetchone()
+        value = json.loads(payload)
+        change(value)
         db.execute("UPDATE entries SET payload=? WHERE key=?", (json.dumps(value), key))
 
 
@@ -261,144 +202,3 @@ def test_ci_sees_what_a_run_lacks(able: Path, spoil: Callable[[Path], object], s
     spoil(able)
     wrong = complaints(able)
     assert wrong and wrong[0].startswith(said.replace("RUN", str(able))), wrong
-
-
-# -- kills ----------------------------------------------------------------------------------------------------
-
-
-def family(pid: int) -> dict[int, str]:
-    """Return every living descendant of a process, with the time it began (numbers are used again)."""
-    parents: dict[int, list[int]] = {}
-    began: dict[int, str] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and (fields := stat(int(folder.name))):
-            parents.setdefault(int(fields[1]), []).append(int(folder.name))
-            began[int(folder.name)] = fields[19]
-    found: dict[int, str] = {}
-    left = [pid]
-    while left:
-        for child in parents.get(left.pop(), []):
-            found[child] = began[child]
-            left.append(child)
-    return found
-
-
-def stat(pid: int) -> list[str]:
-    """Return the fields of a process behind its name; none if it is gone or a zombie."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return []
-    return [] if fields[0] in "ZX" else fields
-
-
-def survivors(pids: dict[int, str]) -> list[int]:
-    return [pid for pid, began in pids.items() if (fields := stat(pid)) and fields[19] == began]
-
-
-def kill_in(base: PolicyRef, run: Path, sign: Callable[[], bool]) -> None:
-    """Run until the sign is seen, kill with SIGKILL, and see everything go."""
-    with subprocess.Popen(
-        command(base, run), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(run.parent)
-    ) as process:
-        assert process.stderr is not None
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while not sign():
-                assert process.poll() is None, process.stderr.read().decode()
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            children = family(process.pid)
-            process.send_signal(signal.SIGKILL)
-        finally:
-            process.kill()
-    deadline = time.monotonic() + 20
-    while (left := survivors(children)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert left == [], [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left]
-
-
-def signs(run: Path) -> dict[str, Callable[[], bool]]:
-    """How a run looks in the middle of each phase."""
-    return {
-        "bank": lambda: any((run / "bank" / "parts").glob("*.json")),
-        "coldstart": lambda: "bank" in journal(run),
-        "train": lambda: (
-            (run / "rounds" / "01" / "mixture.json").exists() and any((run / "rounds" / "01").glob("candidate.*"))
-        ),
-        "evaluate": lambda: "train:1" in journal(run),
-    }
-
-
-def test_a_kill_in_training_changes_nothing_but_time(finished: Path, tiny_base: PolicyRef, tmp_path: Path) -> None:
-    """From a copy in another place of what was there when training began; the blind suite is spared."""
-    run = Path(shutil.copytree(finished, tmp_path / "run"))
-    with sqlite3.connect(run / "journal.sqlite") as db:
-        db.execute("DELETE FROM entries WHERE key IN ('train:1', 'evaluate:1', 'decision:1')")
-    shutil.rmtree(run / "rounds")
-    kill_in(tiny_base, run, signs(run)["train"])
-    assert "train:1" not in journal(run)
-    done = evolve(tiny_base, run)
-    assert done.returncode == 0, done.stderr
-    assert outcome(run) == outcome(finished)
-
-
-@pytest.mark.slow
-def test_a_kill_in_every_phase_changes_nothing_but_time(finished: Path, tiny_base: PolicyRef, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    undone = {"bank": "bank", "coldstart": "coldstart", "train": "train:1", "evaluate": "evaluate:1"}
-    for phase, sign in signs(run).items():
-        kill_in(tiny_base, run, sign)
-        assert undone[phase] not in journal(run), f"killed too late for {phase}"
-    done = evolve(tiny_base, run)
-    assert done.returncode == 0, done.stderr
-    assert outcome(run) == outcome(finished)
-    assert [path for path in run.rglob("*") if path.name.endswith((".partial", ".scratch"))] == []
-
-
-KILLER = """
-import os, signal, sys, threading
-
-within, last = sys.argv.pop().split("/")
-
-def running():
-    for frame in list(sys._current_frames().values()):
-        while frame is not None:
-            yield frame.f_code.co_qualname
-            frame = frame.f_back
-
-def watch(frame, event, argument):
-    if event == "call" and frame.f_code.co_qualname == last and within in running():
-        os.kill(os.getpid(), signal.SIGKILL)
-
-threading.setprofile(watch)
-sys.setprofile(watch)
-from bat_core.cli.main import main
-main()
-"""
-"""Runs the command and kills it from within, when the function named last is called inside the one named first."""
-
-
-def killed_inside(base: PolicyRef, run: Path, within: str, function: str) -> None:
-    words = [sys.executable, "-c", KILLER, *command(base, run)[len(BAT) :], f"{within}/{function}"]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(run.parent), timeout=PATIENCE)
-    assert done.returncode == -signal.SIGKILL, (function, done.stderr)
-
-
-@pytest.mark.slow
-def test_kills_inside_a_step_and_a_rollout_change_nothing_but_time(
-    finished: Path, tiny_base: PolicyRef, tmp_path: Path
-) -> None:
-    run = Path(shutil.copytree(finished, tmp_path / "run"))
-    with sqlite3.connect(run / "journal.sqlite") as db:
-        db.execute("DELETE FROM entries WHERE key != 'bank'")
-    shutil.rmtree(run / "rounds")
-    for function in ("Tensor.backward", "Adam.step"):
-        killed_inside(tiny_base, run, "run_sft", function)
-        assert list(journal(run)) == ["bank"]
-    for function in ("AgentSandbox.restore", "_Batch.turn", "Tensor.backward", "Adam.step"):
-        killed_inside(tiny_base, run, "run_grpo", function)
-        assert list(journal(run)) == ["bank", "coldstart", "evaluate:coldstart", "mixture:1"]
-    done = evolve(tiny_base, run)
-    assert done.returncode == 0, done.stderr
-    assert outcome(run) == outcome(finished)

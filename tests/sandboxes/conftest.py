@@ -8,11 +8,13 @@ Without it a missing Docker engine skips them, and says so at the end of the run
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -236,3 +238,24 @@ def kill() -> Callable[[AgentProvider, Census], None]:
             os.kill(victim, signal.SIGKILL)
 
     return end
+
+
+@pytest.fixture
+def running() -> Callable[[str], bool]:
+    """Whether a command that begins so still runs anywhere on the host; it gets two seconds to go."""
+
+    def lives(text: str) -> bool:
+        deadline = time.monotonic() + 2
+        while time.monotonic() < deadline:
+            if not any(line.startswith(text) for line in _command_lines()):
+                return False
+            time.sleep(0.05)
+        return True
+
+    return lives
+
+
+def _command_lines() -> Iterator[str]:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield path.read_text(errors="replace").replace("\0", " ")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,10 +73,12 @@ def test_calls_of_one_sandbox_take_turns(provider: AgentProvider, spec: Spec, ce
     asyncio.run(body())
 
 
-def test_a_cancelled_call_ends_the_sandbox_and_all_in_it(provider: AgentProvider, spec: Spec, census: Any) -> None:
+def test_a_cancelled_call_ends_the_sandbox_and_all_in_it(
+    provider: AgentProvider, spec: Spec, census: Any, running: Callable[[str], bool]
+) -> None:
     async def body() -> None:
         sandbox = await provider.open(spec(provider.name))
-        call = asyncio.create_task(sandbox.exec(["sh", "-c", "setsid sleep 57 & sleep 58"]))
+        call = asyncio.create_task(sandbox.exec(["sh", "-c", "setsid sleep 4757 & sleep 4758"]))
         await asyncio.sleep(0.2)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -89,7 +89,7 @@ def test_a_cancelled_call_ends_the_sandbox_and_all_in_it(provider: AgentProvider
         assert _none(provider, census)
 
     asyncio.run(body())
-    assert not _running("sleep 57") and not _running("sleep 58")
+    assert not running("sleep 4757") and not running("sleep 4758")
 
 
 @pytest.mark.parametrize("after", [0.0, 0.01, 0.03, 0.06])
@@ -153,22 +153,3 @@ def test_a_killed_sandbox_is_our_failure_not_a_result(
 def _none(provider: AgentProvider, census: Any) -> bool:
     now = census(provider)
     return not now.children and not now.containers
-
-
-def _running(text: str) -> bool:
-    deadline = time.monotonic() + 2
-    while time.monotonic() < deadline:
-        lines = [
-            path.read_bytes().replace(b"\0", b" ") for path in Path("/proc").glob("[0-9]*/cmdline") if _there(path)
-        ]
-        if not any(line.startswith(text.encode()) for line in lines):
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def _there(path: Path) -> bool:
-    try:
-        return bool(path.read_bytes())
-    except OSError:
-        return False
