@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +35,6 @@ class Table:
         self._shift = np.uint64(64 - bits)
         self._map: NDArray[np.bool_] = np.zeros(1 << bits, bool)
         self._map[self.keys >> self._shift] = True
-
-    @classmethod
-    def sorting(cls, hashes: U64) -> tuple[Self, Ints]:
-        """Return a table of hashes in any order, and the order that its rows have."""
-        order = np.argsort(hashes, kind="stable")
-        return cls(hashes[order]), order
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -54,7 +54,6 @@ class TrainResult(Value):
         reward_first, reward_mean: Mean reward of the first step and of all steps.
         kl, kl_k3: KL(theta || theta*) per token on the probe set: exact over the vocabulary, and k3.
         stats: Counts.
-        stopped: Why the phase ended early, if it did.
     """
 
     policy: PolicyRef
@@ -64,7 +63,6 @@ class TrainResult(Value):
     kl: float | None = None
     kl_k3: float | None = None
     stats: TrainStats = TrainStats()
-    stopped: str = ""
 
 
 class Problem(Value):

@@ -138,10 +138,6 @@ class AgentSandbox(Sandbox):
                 remedy="compare SandboxSpec.limits with the snapshot, then discard this sandbox",
             )
 
-    async def ping(self) -> None:
-        """Return if the agent answers. Raises `SandboxUnavailable`."""
-        await self._ask("ping")
-
     async def stop(self) -> None:
         """End the sandbox; twice is fine, and cancellation doesn't undo it."""
         await self._lifeline.end()

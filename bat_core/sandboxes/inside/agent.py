@@ -85,7 +85,6 @@ class Agent:
             "pack": self._pack,
             "restore": self._restore,
             "hash": lambda header, body: ({"root": self._hash()}, ()),
-            "ping": lambda header, body: ({}, ()),
         }
         return calls[header["op"]](header, body)
 

@@ -15,9 +15,6 @@ from bat_medimaging.synthesizer import TRACKS, VERSION
 from bat_medimaging.toolbelt.phx import pipeline
 from bat_medimaging.workspace import PROTECTED, workspace_of
 
-STAGE_DONE = "stage done"
-"""What a policy says after the last action of a state that is about one stage, S5 excepted."""
-
 STAGES = (
     Stage(
         id="S1",

@@ -57,5 +57,3 @@ CHOICES: dict[tuple[str, Stratum], Choices] = {
     },
 }
 """Which faults stand together, by track, stratum and stage; `failure` stacks them or allows no repair."""
-
-STAGE_OF = {fault.id: fault.stage for fault in CATALOGUE}

@@ -14,7 +14,6 @@ PATTERNS = {
     "channels": re.compile(r"\b(RGB|BGR)\b"),
     "scale": re.compile(r"\bby (\d+)\b"),
 }
-HEADINGS = ("S1 plan", "S2 setup", "S3 validate", "S4 infer", "S5 submit")
 
 PLAN = """# Plan
 
