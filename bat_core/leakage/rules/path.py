@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from bat_core.leakage.batch import WINDOW, Batch
-from bat_core.leakage.needles import Needle, NeedleIndex, variants
+from bat_core.leakage.batch import WINDOW
+from bat_core.leakage.needles import Needle, variants
 from bat_core.leakage.normalise import squash
-from bat_core.leakage.rules.base import Arrays, BatchRule, Raised
+from bat_core.leakage.rules.needles import NeedleRule
 from bat_core.model.leakage import HeldoutItem
 
 _LEAST_PART = 10
@@ -26,10 +23,11 @@ _GENERIC = re.compile(
 )
 
 
-class PathRule(BatchRule):
+class PathRule(NeedleRule):
     """Fires on a held-out path in any spelling, under any root."""
 
     name = "path"
+    reason = "a held-out path or a telling part of one"
     kinds = frozenset({"path"})
 
     def index(self, items: Sequence[HeldoutItem]) -> set[str]:
@@ -46,21 +44,8 @@ class PathRule(BatchRule):
                 covered.add(item.item_id)
                 kind = self.context.kind(item)
                 needles += [Needle(form, kind) for signature in own for form in variants(signature)]
-        self._needles = NeedleIndex.of(needles, self.context.hasher, self.context.windows)
+        self.keep(needles)
         return covered
-
-    def dump(self) -> dict[str, NDArray[np.generic]]:
-        """Return the fingerprints."""
-        return self._needles.arrays
-
-    def load(self, arrays: Arrays) -> None:
-        """Take the fingerprints that `dump` returned."""
-        self._needles = NeedleIndex(arrays)
-
-    def examine(self, batch: Batch) -> Iterator[Raised]:
-        """Yield a finding for each path."""
-        for hit in self._needles.search(batch):
-            yield Raised(hit.sample, hit.start, hit.end, hit.kind, "a held-out path or a telling part of one")
 
 
 def _signatures(path: str) -> set[str]:
